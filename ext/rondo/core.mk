@@ -16,12 +16,17 @@ comma := ,
 variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 OUT ?= $(ROOT)/build/core/$(variant)
 
-folders := base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol server control
+folders := base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol http2 server control
 core := $(ROOT)/ext/rondo
 # `TLS=` leaves TLS out, like `--without-tls` in extconf.rb.
 TLS ?= 1
 ifeq ($(TLS),)
 folders := $(filter-out tls,$(folders))
+endif
+# `HTTP2=` leaves HTTP/2 out, like `--without-http2`.
+HTTP2 ?= 1
+ifeq ($(HTTP2),)
+folders := $(filter-out http2,$(folders))
 endif
 sources := $(sort $(foreach folder,$(folders),$(wildcard $(core)/$(folder)/*.c)))
 objects := $(patsubst $(core)/%.c,$(OUT)/%.o,$(sources))
@@ -32,6 +37,9 @@ test_sources := $(sort $(wildcard $(ROOT)/test/core/*/test_*.c))
 ifeq ($(TLS),)
 test_sources := $(filter-out $(ROOT)/test/core/tls/%,$(test_sources))
 endif
+ifeq ($(HTTP2),)
+test_sources := $(filter-out $(ROOT)/test/core/http2/%,$(test_sources))
+endif
 # What several tests share and is more than a header.
 test_shared := $(sort $(wildcard $(ROOT)/test/core/*.c))
 test_shared_objects := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/shared/%.o,$(test_shared))
@@ -40,6 +48,9 @@ test_programs := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/test/%,$(test_sources))
 fuzz_sources := $(shell grep -l LLVMFuzzerTestOneInput $(ROOT)/test/fuzz/*.c 2>/dev/null | sort)
 ifeq ($(TLS),)
 fuzz_sources := $(filter-out $(ROOT)/test/fuzz/tls_%,$(fuzz_sources))
+endif
+ifeq ($(HTTP2),)
+fuzz_sources := $(filter-out $(ROOT)/test/fuzz/http2%,$(fuzz_sources))
 endif
 fuzz_targets := $(basename $(notdir $(fuzz_sources)))
 fuzz_programs := $(addprefix $(OUT)/fuzz/,$(fuzz_targets))
@@ -55,6 +66,11 @@ ifeq ($(TLS),)
 CPPFLAGS += -DRD_WITHOUT_TLS
 else
 LDLIBS += -lssl -lcrypto
+endif
+ifeq ($(HTTP2),)
+CPPFLAGS += -DRD_WITHOUT_HTTP2
+else
+LDLIBS += -lnghttp2
 endif
 ifneq ($(SANITIZE),)
 CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all

@@ -15,10 +15,13 @@ if ENV["CC"]
 end
 
 FOLDERS = %w[base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol
-             server control ruby fibers binding rack app threads].freeze
+             http2 server control ruby fibers binding rack app threads].freeze
 WITH_TLS = with_config("tls", true)
+WITH_HTTP2 = with_config("http2", true)
 
-folders = WITH_TLS ? FOLDERS : FOLDERS - ["tls"]
+folders = FOLDERS.dup
+folders.delete("tls") unless WITH_TLS
+folders.delete("http2") unless WITH_HTTP2
 sources = folders.flat_map { |folder| Dir[File.join(__dir__, folder, "*.c")] }.sort
 twice = sources.group_by { |path| File.basename(path) }.select { |_, paths| paths.size > 1 }
 abort "object files lie flat, so names must differ: #{twice.keys.join(", ")}" unless twice.empty?
@@ -63,6 +66,13 @@ elsif !(have_header("openssl/ssl.h") && have_library("crypto", "EVP_PKEY_get_bas
         have_library("ssl", "SSL_CTX_new"))
   abort "OpenSSL 3.0 or newer is missing: install libssl-dev, openssl-devel or how your system calls its headers, " \
         "or build without TLS: gem install rondo -- --without-tls"
+end
+# The function came with the repair of CVE-2024-28182: with 1.61, or with what a distribution keeps in repair.
+if !WITH_HTTP2
+  append_cppflags("-DRD_WITHOUT_HTTP2")
+elsif !(have_header("nghttp2/nghttp2.h") && have_library("nghttp2", "nghttp2_option_set_max_continuations"))
+  abort "libnghttp2 1.61 or newer is missing: install libnghttp2-dev, libnghttp2-devel or how your system calls its " \
+        "headers, or build without HTTP/2: gem install rondo -- --without-http2"
 end
 
 # Of newer versions of Ruby: the descriptor of any IO (3.3), the limit of time of an IO (3.2).

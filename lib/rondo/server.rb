@@ -355,6 +355,8 @@ module Rondo
 
         raise SettingError, "#{name} must be an Integer (#{known[:unit]}), not #{value.inspect}"
       end
+      raise SettingError, "http2: this build has no HTTP/2" if numbers[:http2] && !Core.http2_library
+
       prepare_fibers(numbers)
     end
 

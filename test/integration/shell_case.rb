@@ -106,8 +106,10 @@ class ShellCase < Minitest::Test
                 "--", *RONDO, *words)
   end
 
-  def run_command(*words, env: {})
+  # @param stdin [String, nil] name of a file in the test's folder
+  def run_command(*words, env: {}, stdin: nil)
     Open3.popen3(BLANK.merge(env), *words, chdir: @folder) do |input, out, err, waiter|
+      IO.copy_stream(File.join(@folder, stdin), input) if stdin
       input.close
       texts = [out, err].map { |io| Thread.new { io.read } }
       unless waiter.join(PATIENCE)

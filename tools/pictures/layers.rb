@@ -7,7 +7,7 @@ require_relative "sources"
 require_relative "svg"
 
 module LayersPicture
-  CELL = 25
+  CELL = 24
   LEFT = 362
   TOP = 112
 

@@ -18,7 +18,7 @@ class WayPicture
     "Collect the body" => ["Body", "Resources"]
   }.freeze
   # Without a step of its own: whatever waits for the client, or not about HTTP/1.1.
-  ELSEWHERE = ["Time", "Forwards", "The handshake of TLS", "The WebSocket handshake",
+  ELSEWHERE = ["Time", "Forwards", "HTTP/2", "The handshake of TLS", "The WebSocket handshake",
                "The WebSocket handshake of outgoing connections"].freeze
 
   def self.draw(heading)

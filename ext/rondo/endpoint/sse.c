@@ -112,7 +112,7 @@ const rd_protocol rd_protocol_sse = {
 /* A request with a body is refused, because some of the body may still be on its way. */
 bool rd_sse_is_asked(const rd_request *request) {
     const rd_head *head = &request->head;
-    if (head->method_id != RD_METHOD_GET || head->framing == RD_FRAMING_CHUNKED) return false;
+    if (head->method_id != RD_METHOD_GET || rd_head_has_open_body(head)) return false;
     return head->content_length == 0 && rd_sse_is_accepted(head, request->bytes);
 }
 

@@ -65,7 +65,7 @@ int rd_ws_handshake_check(const rd_head *head, const char *buf, rd_slice *key) {
     *key = only_value(head, buf, RD_HEADER_SEC_WEBSOCKET_KEY);
     if (!key->ptr || !is_key(*key)) return RD_ERR_WS_KEY;
     /* One reader would take what follows the head for a body, another one for frames. */
-    if (head->framing == RD_FRAMING_CHUNKED || head->content_length > 0) return RD_ERR_WS_BODY;
+    if (rd_head_has_open_body(head) || head->content_length > 0) return RD_ERR_WS_BODY;
     return 1;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The head of one request, as the parsers leave it and the layers above read it: spans into the
- * bytes of the head, never copies. Filled by protocol/http1_parser.c (HTTP/2 will fill the same
- * struct), turned into the Rack env by rack/. The bytes may move between two calls, so everything
- * is an offset from the first byte of the message. One owner, no lock.
+ * bytes of the head, never copies. Filled by protocol/http1_parser.c, for
+ * HTTP/2 from the text of http2_head.c, turned into the Rack env by rack/. The bytes may move
+ * between two calls, so everything is an offset from the first byte of the message. One owner, no
+ * lock.
  */
 #ifndef RD_HTTP_HEAD_H
 #define RD_HTTP_HEAD_H
@@ -52,7 +53,8 @@ enum {
 /* RFC 9112, section 3.2. */
 enum { RD_TARGET_ORIGIN, RD_TARGET_ABSOLUTE, RD_TARGET_ASTERISK, RD_TARGET_AUTHORITY };
 
-enum { RD_FRAMING_NONE, RD_FRAMING_LENGTH, RD_FRAMING_CHUNKED };
+/* RD_FRAMING_STREAM: the body ends with its stream (HTTP/2). */
+enum { RD_FRAMING_NONE, RD_FRAMING_LENGTH, RD_FRAMING_CHUNKED, RD_FRAMING_STREAM };
 
 typedef struct rd_span {
     uint32_t at;
@@ -93,7 +95,7 @@ typedef struct rd_head {
     uint32_t length;         /* all bytes of the head from offset 0, its empty line included */
     uint16_t port;           /* 0: not given */
     uint8_t method_id;       /* RD_METHOD_* */
-    uint8_t version;         /* RD_HTTP_1_0, RD_HTTP_1_1; 1.2 and above count as 1.1 */
+    uint8_t version;         /* RD_HTTP_*; 1.2 and above count as 1.1 */
     uint8_t form;            /* RD_TARGET_* */
     uint8_t framing;         /* RD_FRAMING_* */
     bool keep_alive;         /* as the request wants it; the settings may overrule it */
@@ -126,6 +128,11 @@ const rd_header *rd_head_find(const rd_head *head, unsigned id);
 
 static inline bool rd_head_has(const rd_head *head, unsigned id) {
     return (head->seen[id / 64] >> (id % 64)) & 1;
+}
+
+/* Whether the request has a body whose length its head does not say. */
+static inline bool rd_head_has_open_body(const rd_head *head) {
+    return head->framing == RD_FRAMING_CHUNKED || head->framing == RD_FRAMING_STREAM;
 }
 
 /* Fields whose values are kept only with their request: secrets, and a field whose value never

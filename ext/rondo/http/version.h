@@ -14,7 +14,8 @@
 /* X(name, text, keeps_alive, has_chunked, has_interim): the members of rd_http_version. */
 #define RD_HTTP_VERSIONS(X)                                                                        \
     X(1_0, "HTTP/1.0", false, false, false)                                                        \
-    X(1_1, "HTTP/1.1", true, true, true)
+    X(1_1, "HTTP/1.1", true, true, true)                                                           \
+    X(2, "HTTP/2", true, false, true)
 
 enum {
 #define RD_HTTP_VERSION_ROW(name, ...) RD_HTTP_##name,
@@ -30,7 +31,7 @@ typedef struct rd_http_version {
     bool has_interim; /* the client understands 1xx, RFC 9110 section 15.2 */
 } rd_http_version;
 
-/* Indexed by RD_HTTP_1_0, RD_HTTP_1_1. */
+/* Indexed by RD_HTTP_1_0, RD_HTTP_1_1, RD_HTTP_2. */
 extern const rd_http_version rd_http_versions[RD_HTTP_VERSION_COUNT];
 
 #endif

@@ -36,6 +36,25 @@ static void begin_request(rd_conn *conn, const char *bytes, size_t len, bool mor
     }
 }
 
+/* What a client of HTTP/2 begins with (RFC 9113, section 3.4). HTTP/1.1 knows no such method. */
+static const rd_slice preface = RD_SLICE_INIT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+
+/* The first bytes are no request of HTTP/1.1. Whether they begin HTTP/2, and it is served here. */
+static bool begins_http2(const rd_conn *conn, const char *bytes, size_t len) {
+    const rd_http1 *http = rd_http1_of((rd_conn *)conn);
+    if (rd_http_shared_of(conn)->http2 == NULL || http->served > 0) return false;
+    return len >= 4 && memcmp(bytes, preface.ptr, len < preface.len ? len : preface.len) == 0;
+}
+
+/* It gets the same bytes, and needs all of them at once. */
+RD_APART static void switch_to_http2(rd_conn *conn, const char *bytes, size_t len) {
+    const rd_protocol *http2 = rd_http_shared_of(conn)->http2;
+    rd_http1_drop_request(rd_http1_of(conn));
+    rd_conn_switch(conn, http2);
+    http2->on_open(conn);
+    http2->on_data(conn, bytes, len);
+}
+
 /* Returns how many bytes of the head it used: all of it or none. */
 static size_t read_head(rd_conn *conn, const char *bytes, size_t len) {
     rd_http1 *http = rd_http1_of(conn);
@@ -54,7 +73,10 @@ static size_t read_head(rd_conn *conn, const char *bytes, size_t len) {
         begin_request(conn, bytes, (size_t)used, len > (size_t)used);
         return (size_t)used;
     }
-    if (used < 0) {
+    if (used < 0 && begins_http2(conn, bytes, len)) {
+        switch_to_http2(conn, bytes, len);
+        return len;
+    } else if (used < 0) {
         rd_http1_refuse(conn, used);
     } else if (!http->head_deadline && !rd_http1_parser_is_idle(&http->parser)) {
         http->head_deadline = true;
@@ -288,6 +310,10 @@ static void http1_switch_to(rd_request *request, const rd_protocol *protocol) {
 
 /* ---- the tables ---- */
 
+static void http1_refuse(rd_request *request, int code) {
+    if (request->conn != NULL) rd_http1_refuse(request->conn, code);
+}
+
 static const rd_responder http1_responder = {
     .inform = rd_http1_inform,
     .start = rd_http1_start,
@@ -298,6 +324,7 @@ static const rd_responder http1_responder = {
     .finish = http1_finish,
     .abort = http1_abort,
     .want_body = rd_http1_want_body,
+    .refuse = http1_refuse,
     .give_up = rd_http1_give_up,
     .detach = http1_detach,
     .switch_to = http1_switch_to,

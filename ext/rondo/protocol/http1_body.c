@@ -12,6 +12,12 @@
 
 /* ---- the ends of a body ---- */
 
+/* The application does not have the request. */
+static void refuse(rd_conn *conn, int code) {
+    rd_request *request = rd_http1_of(conn)->request;
+    request->responder->refuse(request, code);
+}
+
 /* The application has the request. Its next read fails. */
 static void cut_body(rd_conn *conn, int code) {
     rd_http1 *http = rd_http1_of(conn);
@@ -27,7 +33,7 @@ static void cut_body(rd_conn *conn, int code) {
 
 void rd_http1_fail_body(rd_conn *conn, int code) {
     if (!rd_http1_of(conn)->delivered) {
-        rd_http1_refuse(conn, code);
+        refuse(conn, code);
         return;
     }
     rd_handler *handler = rd_http_shared_of(conn)->handler;
@@ -70,8 +76,7 @@ void rd_http1_body_complete(rd_conn *conn) {
     }
 }
 
-/* The body is complete. The application gets it once it is stored. */
-static void end_body(rd_conn *conn) {
+void rd_http1_end_body(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     if (rd_body_is_stored(&http->request->body)) {
         rd_http1_body_complete(conn);
@@ -127,8 +132,8 @@ static void ask_for_body(rd_conn *conn) {
     http->body_since_ms = conn->set->loop->now_ms;
     rd_http1_set_timeout(conn, rd_http1_settings(conn)->body_timeout_ms);
     if (http->started) return; /* a 100 inside an answer would be part of its body */
-    rd_outq_copy(&conn->out, &conn->set->chunks, "HTTP/1.1 100 Continue\r\n\r\n", 25);
-    rd_conn_mark_dirty(conn);
+    const rd_response_head head = {.status = 100};
+    http->request->responder->inform(http->request, &head);
 }
 
 int rd_http1_want_body(rd_request *request) {
@@ -136,7 +141,7 @@ int rd_http1_want_body(rd_request *request) {
     if (conn == NULL) return RD_ERR_CLOSED;
     if (!rd_http1_of(conn)->wants_continue) return 0;
     ask_for_body(conn);
-    return rd_http1_flush(request);
+    return request->responder->flush(request);
 }
 
 /* A call before its body may occupy a thread that waits for the client. So there are few of them,
@@ -176,14 +181,16 @@ void rd_http1_begin_body(rd_conn *conn, bool more_came) {
     rd_http1_set_input(http, RD_HTTP1_BODY);
     if (head->framing == RD_FRAMING_CHUNKED) {
         rd_http1_chunked_init(&http->chunked);
+    } else if (head->framing == RD_FRAMING_STREAM) {
+        http->length_left = UINT64_MAX;
     } else {
         http->length_left = head->content_length;
         if (is_too_large(conn, head->content_length)) {
-            rd_http1_refuse(conn, RD_ERR_BODY_TOO_LARGE);
+            refuse(conn, RD_ERR_BODY_TOO_LARGE);
             return;
         }
         if (lacks_disk(conn, head->content_length)) {
-            rd_http1_refuse(conn, RD_ERR_BODY_DISK);
+            refuse(conn, RD_ERR_BODY_DISK);
             return;
         }
     }
@@ -225,7 +232,7 @@ static size_t read_length_body(rd_conn *conn, const char *bytes, size_t len) {
     size_t part = len < http->length_left ? len : (size_t)http->length_left;
     if (!store_body(conn, bytes, part)) return 0;
     http->length_left -= part;
-    if (http->length_left == 0) end_body(conn);
+    if (http->length_left == 0) rd_http1_end_body(conn);
     return part;
 }
 
@@ -245,7 +252,7 @@ static size_t read_chunked_body(rd_conn *conn, const char *bytes, size_t len) {
         return 0;
     }
     if (result == RD_CHUNKED_DATA && !store_body(conn, data.ptr, data.len)) return 0;
-    if (result == RD_CHUNKED_DONE) end_body(conn);
+    if (result == RD_CHUNKED_DONE) rd_http1_end_body(conn);
     return used;
 }
 

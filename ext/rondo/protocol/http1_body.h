@@ -17,6 +17,9 @@ void rd_http1_begin_body(rd_conn *conn, bool more_came);
  * complete, or may have failed. */
 size_t rd_http1_read_body(rd_conn *conn, const char *bytes, size_t len);
 
+/* All bytes of the body have come. The application gets the request once they are stored. */
+void rd_http1_end_body(rd_conn *conn);
+
 /* The request is complete: the application gets it, or is notified if it has the request
  * already. */
 void rd_http1_body_complete(rd_conn *conn);

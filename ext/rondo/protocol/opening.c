@@ -134,7 +134,7 @@ static void on_handshake(rd_conn *conn, int code) {
         refuse_handshake(conn, code);
         return;
     }
-    const rd_protocol *protocol = rd_protocol_find(rd_layer_agreed(conn));
+    const rd_protocol *protocol = rd_protocol_agreed(conn, rd_layer_agreed(conn));
     if (protocol == NULL || is_raw(conn)) {
         go_on_with_first(conn);
     } else {

@@ -30,4 +30,10 @@ rd_slice rd_protocol_name_of(const rd_conn *conn);
 /* The name of the protocol at this index, for rd_conn_set.offer. Empty: there are no more. */
 rd_slice rd_protocol_offer(size_t index);
 
+/* The same with HTTP/2 before the others, for servers whose rd_http_shared has it. */
+rd_slice rd_protocol_offer_http2(size_t index);
+
+/* The protocol that a handshake of the connection agreed upon by this name, or NULL. */
+const rd_protocol *rd_protocol_agreed(const rd_conn *conn, rd_slice alpn);
+
 #endif

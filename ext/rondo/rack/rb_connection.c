@@ -81,7 +81,7 @@ VALUE rd_connection_detach(rd_call *call) {
 
 /* Full hijack: takes the connection out of the server.
  * @return [IO] a TCPSocket or UNIXSocket; bytes that were read ahead come first
- * @raise [IOError] outside of the application call, or when the client is gone
+ * @raise [IOError] outside of the application call, when the client is gone, or for HTTP/2
  * @see Rack SPEC, Full Hijack */
 static VALUE connection_call(VALUE self) {
     VALUE io = rb_attr_get(self, id_io);
@@ -91,6 +91,9 @@ static VALUE connection_call(VALUE self) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
     if (call->state.started) rb_raise(rb_eIOError, "the response has already begun");
+    if (call->request->head.version == RD_HTTP_2) {
+        rb_raise(rb_eIOError, "HTTP/2 has no full hijack: use rack.upgrade or a streaming body");
+    }
     io = rd_connection_detach(call);
     call->state.hijacked = true;
     rb_ivar_set(self, id_io, io);

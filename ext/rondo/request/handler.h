@@ -49,8 +49,9 @@ typedef struct rd_http_shared {
     struct rd_ws_deflate *deflate; /* of endpoint/; created for the first client that deflates */
     const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;
-    bool proxy_optional;  /* these peers may also open without it */
-    uint32_t early_calls; /* requests with the application whose bodies are still arriving */
+    const rd_protocol *http2; /* for clients that begin with it on a plain port, or NULL */
+    bool proxy_optional;      /* these peers may also open without it */
+    uint32_t early_calls;     /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
     rd_channels *channels;          /* of upgraded connections */
     rd_subscriber_kind subscribers; /* upgraded connections as subscribers */

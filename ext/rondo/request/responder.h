@@ -49,6 +49,9 @@ typedef struct rd_responder {
     /* Asks a client that waits before it sends its body (Expect: 100-continue) for the body. Once
      * the answer has begun it is too late to ask, and only the deadline of the body starts. */
     int (*want_body)(rd_request *request);
+    /* Answers a broken rule, RD_ERR_*, before the application has the request. It is the last
+     * answer on the connection. */
+    void (*refuse)(rd_request *request, int code);
     /* The application no longer waits for the client (RD_ERR_GIVEN_UP). If it waited for the body
      * and no answer has begun, the body fails, otherwise the connection is reset. */
     void (*give_up)(rd_request *request);

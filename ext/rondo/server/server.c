@@ -11,6 +11,7 @@
 #include "system/clock.h"
 #include "base/error.h"
 #include "loop/disk.h"
+#include "http2/http2.h"
 #include "protocol/protocols.h"
 #include "server/budgets.h"
 #include "server/files.h"
@@ -134,7 +135,8 @@ rd_server *rd_server_new(const rd_settings *settings) {
     }
     rd_conn_set_init(&server->conns, &server->loop, &server->settings);
     server->conns.shares_sending = true;
-    server->conns.offer = rd_protocol_offer;
+    server->http.http2 = settings->http2 ? rd_http2_protocol() : NULL;
+    server->conns.offer = server->http.http2 != NULL ? rd_protocol_offer_http2 : rd_protocol_offer;
     server->handler = (rd_handler){on_request, on_refused, on_event, on_left, on_withdrawn};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "http/target.h"
+#include "http2/http2.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "binding/rb_binding.h"
@@ -137,11 +138,19 @@ static VALUE core_poller(VALUE self) {
     return rb_str_new_cstr(rd_binding_of(self)->server->loop.ops->name);
 }
 
+/* @return [String, nil] the library and its version; nil: this build has no HTTP/2 */
+static VALUE core_http2_library(VALUE self) {
+    (void)self;
+    const char *library = rd_http2_library();
+    return library == NULL ? Qnil : rb_sprintf("nghttp2 %s", library);
+}
+
 void rd_init_server(VALUE rondo) {
     VALUE server = rb_define_class_under(rondo, "Server", rb_cObject);
     rd_init_forks();
     cCore = rb_define_class_under(server, "Core", rb_cObject);
     rb_define_alloc_func(cCore, rd_binding_allocate);
+    rb_define_singleton_method(cCore, "http2_library", core_http2_library, 0);
     rb_define_method(cCore, "initialize", core_initialize, 3);
     rb_define_method(cCore, "run", core_run, 0);
     rb_define_method(cCore, "stop", core_stop, 1);

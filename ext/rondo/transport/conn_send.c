@@ -296,4 +296,5 @@ void rd_conn_set_send_long(rd_conn_set *set) {
         now = rd_clock_ns();
     } while (rd_conn_set_has_long(set) && now < until);
     set->long_sent_ns = now;
+    rd_conn_set_flush(set); /* carriers of those */
 }

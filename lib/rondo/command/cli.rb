@@ -329,8 +329,8 @@ module Rondo
     end
 
     def version
-      core = Server.new(->(_env) {})
-      "rondo #{VERSION} (#{RUBY_DESCRIPTION}; #{core.poller}; #{TLS.library || "without TLS"}; without HTTP/2)"
+      libraries = "#{TLS.library || "without TLS"}; #{Server::Core.http2_library || "without HTTP/2"}"
+      "rondo #{VERSION} (#{RUBY_DESCRIPTION}; #{Server.new(->(_env) {}).poller}; #{libraries})"
     end
 
     def usage_line(error)

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * HTTP/2: what comes from the socket, what the library makes of it, and the life of the connection;
+ * see http2_session.h.
+ */
+#include "http2/http2.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "http2/http2_stream.h"
+
+#define STREAMS           100
+#define STREAM_WINDOW     8192    /* of a stream before its head is read */
+#define CONNECTION_WINDOW 2097152 /* the windows of the streams are the limit */
+#define HEAD_OUT_MAX      1048576 /* fields of an answer */
+#define LEAST_STEP        512     /* a smaller step of a window carries nothing */
+#define CONTINUATIONS     10000   /* the account is the limit: the library counts cut ones twice */
+
+/* ---- heads ---- */
+
+static bool is_request(const nghttp2_frame *frame) {
+    return frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
+}
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+    rd_http2 *http2 = data;
+    (void)session;
+    if (!is_request(frame)) return 0;
+    rd_http2_head_begin(&http2->head);
+    rd_http2_expect(http2);
+    return 0;
+}
+
+/* Trailers are checked by the library, and dropped. */
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
+                     void *data) {
+    rd_http2 *http2 = data;
+    (void)session, (void)flags;
+    if (!is_request(frame)) return 0;
+    rd_http2_head_add(&http2->head, &rd_http_shared_of(http2->carrier)->limits,
+                      rd_slice_of((const char *)name, name_len),
+                      rd_slice_of((const char *)value, value_len));
+    return 0;
+}
+
+static bool ends_stream(const nghttp2_frame *frame) {
+    return (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+}
+
+static void take_request(rd_http2 *http2, const nghttp2_frame *frame) {
+    rd_slice text = RD_SLICE("");
+    const int code = rd_http2_head_finish(&http2->head, &text);
+    rd_http2_stream_open(http2, frame->hd.stream_id, text, code, ends_stream(frame));
+    rd_http2_head_clear(&http2->head);
+    rd_http2_expect(http2);
+}
+
+/* ---- frames ---- */
+
+/* NULL: the library knows the stream, but it is not served any more. */
+static rd_conn *conn_of(rd_http2 *http2, int32_t id) {
+    return nghttp2_session_get_stream_user_data(http2->session, id);
+}
+
+static void end_input(rd_http2 *http2, int32_t id) {
+    rd_conn *conn = conn_of(http2, id);
+    if (conn == NULL) return;
+    rd_conn_ref(conn);
+    rd_http2_stream_end_input(conn);
+    rd_conn_unref(conn);
+}
+
+static void fail_for_flood(rd_http2 *http2) {
+    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
+    if (http2->has_failed) return;
+    handler->on_refused(handler, http2->carrier, RD_ERR_HTTP2_FLOOD);
+    rd_http2_fail(http2, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static int charge(rd_http2 *http2) {
+    const uint64_t now = http2->carrier->set->loop->now_ms;
+    if (!rd_http2_account_charge(&http2->account, now)) fail_for_flood(http2);
+    return 0;
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+    rd_http2 *http2 = data;
+    (void)session;
+    switch (frame->hd.type) {
+    case NGHTTP2_HEADERS:
+        if (is_request(frame)) {
+            take_request(http2, frame);
+        } else if (ends_stream(frame)) {
+            end_input(http2, frame->hd.stream_id);
+        }
+        return 0;
+    case NGHTTP2_DATA:
+        if (ends_stream(frame)) end_input(http2, frame->hd.stream_id);
+        return 0;
+    case NGHTTP2_WINDOW_UPDATE:
+        return frame->window_update.window_size_increment < LEAST_STEP ? charge(http2) : 0;
+    default:
+        return 0;
+    }
+}
+
+static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
+                         size_t len, void *data) {
+    rd_conn *conn = conn_of(data, id);
+    (void)flags;
+    nghttp2_session_consume_connection(session, len);
+    if (conn == NULL) {
+        nghttp2_session_consume_stream(session, id, len);
+    } else {
+        rd_http2_stream_take(conn, (const char *)bytes, len);
+    }
+    return 0;
+}
+
+/* ---- what has left ---- */
+
+static bool is_sent_end(const nghttp2_frame *frame) {
+    return (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) &&
+           ends_stream(frame);
+}
+
+/* The answer is complete before the body of the request: nothing reads the rest (RFC 9113, section
+ * 8.1). */
+static void end_early(nghttp2_session *session, int32_t id) {
+    if (nghttp2_session_get_stream_remote_close(session, id) != 0) return;
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
+}
+
+static void report_end(rd_http2 *http2, uint32_t error) {
+    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
+    if (error == NGHTTP2_NO_ERROR || error == NGHTTP2_ENHANCE_YOUR_CALM) return;
+    handler->on_refused(handler, http2->carrier, RD_ERR_HTTP2_BROKEN);
+}
+
+/* A stream that the server had to reset costs its client as much as one that it resets itself. */
+static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+    if (is_sent_end(frame)) {
+        end_early(session, frame->hd.stream_id);
+    } else if (frame->hd.type == NGHTTP2_GOAWAY) {
+        report_end(data, frame->goaway.error_code);
+    } else if (frame->hd.type == NGHTTP2_RST_STREAM &&
+               frame->rst_stream.error_code != NGHTTP2_NO_ERROR) {
+        return charge(data);
+    }
+    return 0;
+}
+
+/* The library dropped a head: it was too long. Its stream would wait for ever. */
+static int on_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *data) {
+    (void)code, (void)data;
+    if (frame->hd.type == NGHTTP2_HEADERS) {
+        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                                  NGHTTP2_INTERNAL_ERROR);
+    }
+    return 0;
+}
+
+static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *data) {
+    rd_conn *conn = conn_of(data, id);
+    (void)session, (void)code;
+    if (conn != NULL) rd_http2_stream_closed(conn);
+    return 0;
+}
+
+/* ---- the session ---- */
+
+static nghttp2_session_callbacks *new_callbacks(void) {
+    nghttp2_session_callbacks *callbacks;
+    if (nghttp2_session_callbacks_new(&callbacks) != 0) return NULL;
+    nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
+    nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
+    nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, on_not_sent);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
+    return callbacks;
+}
+
+static nghttp2_option *new_option(void) {
+    nghttp2_option *option;
+    if (nghttp2_option_new(&option) != 0) return NULL;
+    nghttp2_option_set_no_auto_window_update(option, 1);
+    nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_max_continuations(option, CONTINUATIONS);
+    nghttp2_option_set_max_send_header_block_length(option, HEAD_OUT_MAX);
+    return option;
+}
+
+static nghttp2_session *new_session(rd_http2 *http2) {
+    nghttp2_session_callbacks *callbacks = new_callbacks();
+    nghttp2_option *option = new_option();
+    nghttp2_session *session = NULL;
+    if (callbacks != NULL && option != NULL) {
+        nghttp2_session_server_new2(&session, callbacks, http2, option);
+    }
+    nghttp2_session_callbacks_del(callbacks);
+    nghttp2_option_del(option);
+    return session;
+}
+
+static void submit_settings(const rd_http2 *http2) {
+    const rd_settings *settings = http2->carrier->set->settings;
+    const nghttp2_settings_entry entries[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, STREAMS},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)settings->max_head_bytes},
+        {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    nghttp2_submit_settings(http2->session, NGHTTP2_FLAG_NONE, entries,
+                            sizeof(entries) / sizeof(entries[0]));
+    nghttp2_session_set_local_window_size(http2->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW);
+}
+
+/* ---- the life of the connection ---- */
+
+static void on_open(rd_conn *carrier) {
+    const rd_settings *settings = carrier->set->settings;
+    rd_http2 *http2 = rd_alloc_zero(sizeof(*http2));
+    *rd_http2_place(carrier) = http2;
+    http2->carrier = carrier;
+    http2->lines = rd_lines_new((uint32_t)settings->http2_seats);
+    http2->section = rd_http_shared_of(carrier)->sections.last;
+    rd_http2_account_init(&http2->account, carrier->set->loop->now_ms);
+    rd_list_init(&http2->streams);
+    http2->session = new_session(http2);
+    rd_conn_set_deadline(carrier, carrier->set->loop->now_ms + (uint64_t)settings->head_timeout_ms);
+    if (http2->session == NULL) {
+        rd_conn_reset(carrier);
+        return;
+    }
+    submit_settings(http2);
+    rd_http2_send(http2);
+}
+
+/* What the library cannot go on after. */
+static void fail(rd_http2 *http2, int code) {
+    if (code == NGHTTP2_ERR_FLOODED || code == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
+        fail_for_flood(http2);
+    } else {
+        rd_http2_fail(http2, code == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? NGHTTP2_PROTOCOL_ERROR
+                                                                  : NGHTTP2_INTERNAL_ERROR);
+    }
+}
+
+static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
+    rd_http2 *http2 = rd_http2_of(carrier);
+    if (http2->is_busy) return;
+    rd_conn_ref(carrier);
+    rd_http2_enter(http2);
+    const uint64_t now = carrier->set->loop->now_ms;
+    if (!rd_http2_account_read(&http2->account, now, bytes, len)) fail_for_flood(http2);
+    const ssize_t used = nghttp2_session_mem_recv(http2->session, (const uint8_t *)bytes, len);
+    if (used < 0 && !http2->is_over) fail(http2, (int)used);
+    rd_http2_leave(http2);
+    rd_conn_unref(carrier);
+}
+
+/* Answers can still reach the client, but no request comes any more. */
+static void on_eof(rd_conn *carrier) {
+    rd_http2 *http2 = rd_http2_of(carrier);
+    rd_list *streams = &http2->streams;
+    rd_http2_enter(http2);
+    for (rd_list *node = streams->next, *next; node != streams; node = next) {
+        next = node->next;
+        rd_http2_stream_end_input(RD_CONTAINER(node, rd_http2_stream, in_session)->conn);
+    }
+    http2->is_ending = true;
+    rd_http2_leave(http2);
+}
+
+static void on_drained(rd_conn *carrier) {
+    rd_http2_send(rd_http2_of(carrier));
+}
+
+/* An idle connection, or a head that does not end, or the end of the time after a first GOAWAY. */
+static void on_timeout(rd_conn *carrier) {
+    rd_http2 *http2 = rd_http2_of(carrier);
+    const int32_t last = nghttp2_session_get_last_proc_stream_id(http2->session);
+    if (http2->stream_count > 0 && !http2->head.is_decoding) {
+        nghttp2_submit_goaway(http2->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
+        http2->is_ending = true;
+    } else {
+        rd_http2_fail(http2, NGHTTP2_NO_ERROR);
+    }
+    rd_http2_send(http2);
+}
+
+static void on_close(rd_conn *carrier) {
+    rd_http2 *http2 = rd_http2_of(carrier);
+    rd_http2_close_streams(http2);
+    rd_http2_free(http2);
+}
+
+static bool is_spare(rd_conn *carrier, bool kept, uint64_t since_ms) {
+    const rd_http2 *http2 = rd_http2_of(carrier);
+    const rd_settings *settings = carrier->set->settings;
+    if ((http2->served > 0) != kept || http2->stream_count > 0) return false;
+    const int64_t timeout_ms = kept ? settings->keep_alive_timeout_ms : settings->head_timeout_ms;
+    return carrier->deadlines.protocol != UINT64_MAX &&
+           carrier->deadlines.protocol <= since_ms + (uint64_t)timeout_ms;
+}
+
+/* Streams that are on their way are still served: the first GOAWAY only asks for no more, the
+ * second one says which were the last (RFC 9113, section 6.8). */
+static void on_shutdown(rd_conn *carrier) {
+    rd_http2 *http2 = rd_http2_of(carrier);
+    rd_list *streams = &http2->streams;
+    rd_conn_ref(carrier);
+    rd_http2_enter(http2);
+    nghttp2_submit_shutdown_notice(http2->session);
+    http2->is_warned = true;
+    rd_conn_set_deadline(carrier, carrier->set->loop->now_ms +
+                                      (uint64_t)carrier->set->settings->idle_grace_ms);
+    for (rd_list *node = streams->next, *next; node != streams; node = next) {
+        next = node->next;
+        rd_conn_shut_down(RD_CONTAINER(node, rd_http2_stream, in_session)->conn);
+    }
+    rd_http2_leave(http2);
+    rd_conn_unref(carrier);
+}
+
+static const rd_protocol http2_protocol = {
+    .state_size = sizeof(rd_http2 *),
+    .on_open = on_open,
+    .on_data = on_data,
+    .on_eof = on_eof,
+    .on_drained = on_drained,
+    .on_timeout = on_timeout,
+    .on_close = on_close,
+    .is_spare = is_spare,
+    .on_shutdown = on_shutdown,
+};
+
+const rd_protocol *rd_http2_protocol(void) {
+    return &http2_protocol;
+}
+
+const char *rd_http2_library(void) {
+    return nghttp2_version(0)->version_str;
+}

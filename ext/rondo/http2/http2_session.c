@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What leaves a connection of HTTP/2, its end, and what its client may spend; see http2_session.h.
+ */
+#include "http2/http2_session.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#define AHEAD_BYTES 65536 /* queued for the socket: priorities act on what comes after that */
+
+/* ---- the library ---- */
+
+void rd_http2_enter(rd_http2 *http2) {
+    http2->is_busy = true;
+}
+
+static void free_now(rd_http2 *http2) {
+    nghttp2_session_del(http2->session);
+    rd_http2_head_clear(&http2->head);
+    rd_lines_unref(http2->lines);
+    rd_free(http2);
+}
+
+void rd_http2_free(rd_http2 *http2) {
+    http2->is_over = true;
+    if (!http2->is_busy) free_now(http2);
+}
+
+bool rd_http2_leave(rd_http2 *http2) {
+    http2->is_busy = false;
+    if (http2->is_over) {
+        free_now(http2);
+        return false;
+    }
+    rd_http2_send(http2);
+    return true;
+}
+
+void rd_http2_close_streams(rd_http2 *http2) {
+    while (!rd_list_is_empty(&http2->streams)) {
+        rd_conn_close(RD_CONTAINER(http2->streams.next, rd_http2_stream, in_session)->conn);
+    }
+}
+
+/* ---- sending ---- */
+
+bool rd_http2_has_room(rd_http2 *http2) {
+    rd_conn *carrier = http2->carrier;
+    if (!rd_conn_is_open(carrier)) return false;
+    if (carrier->out.bytes < AHEAD_BYTES) return true;
+    carrier->above_high = true;
+    return false;
+}
+
+/* Streams whose bytes the library asks for may close, and so may the carrier. */
+static void fill(rd_http2 *http2) {
+    rd_conn *carrier = http2->carrier;
+    const uint8_t *bytes;
+    while (rd_http2_has_room(http2)) {
+        const ssize_t len = nghttp2_session_mem_send(http2->session, &bytes);
+        if (len <= 0 || !rd_conn_is_open(carrier)) return;
+        rd_outq_copy(&carrier->out, &carrier->set->chunks, (const char *)bytes, (size_t)len);
+    }
+}
+
+/* A client that broke the rules may still be sending: without a linger that would reset the
+ * connection, and destroy the GOAWAY on its way. */
+static bool is_over(const rd_http2 *http2) {
+    if (nghttp2_session_want_write(http2->session)) return false;
+    return (http2->is_ending && http2->stream_count == 0) ||
+           !nghttp2_session_want_read(http2->session);
+}
+
+static void end_if_over(rd_http2 *http2) {
+    if (!is_over(http2)) return;
+    rd_conn_ref(http2->carrier);
+    rd_http2_close_streams(http2);
+    rd_conn_finish(http2->carrier, true);
+    rd_conn_unref(http2->carrier);
+}
+
+void rd_http2_send(rd_http2 *http2) {
+    rd_conn *carrier = http2->carrier;
+    if (http2->is_busy || !rd_conn_is_open(carrier)) return;
+    http2->is_busy = true;
+    fill(http2);
+    http2->is_busy = false;
+    if (http2->is_over) {
+        free_now(http2);
+        return;
+    }
+    if (carrier->out.bytes > 0) rd_conn_mark_dirty(carrier);
+    if (rd_conn_is_open(carrier)) end_if_over(http2);
+}
+
+void rd_http2_fail(rd_http2 *http2, uint32_t error) {
+    if (http2->has_failed) return;
+    http2->has_failed = error != NGHTTP2_NO_ERROR;
+    nghttp2_session_terminate_session(http2->session, error);
+}
+
+/* ---- deadlines ---- */
+
+void rd_http2_expect(rd_http2 *http2) {
+    rd_conn *carrier = http2->carrier;
+    const rd_settings *settings = carrier->set->settings;
+    const uint64_t now = carrier->set->loop->now_ms;
+    if (!rd_conn_is_open(carrier) || http2->is_warned) return;
+    if (http2->head.is_decoding) {
+        rd_conn_set_deadline(carrier, now + (uint64_t)settings->head_timeout_ms);
+    } else if (http2->stream_count > 0) {
+        rd_conn_set_deadline(carrier, UINT64_MAX);
+    } else if (http2->served > 0) {
+        rd_conn_set_deadline(carrier, now + (uint64_t)settings->keep_alive_timeout_ms);
+    } /* before the first head the deadline of the beginning holds */
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connection of HTTP/2 (RFC 9113): libnghttp2 has its frames and HPACK, in memory only, and this
+ * file has what leaves. http2_stream.c has the streams, http2.c what comes. Under the loop lock.
+ *
+ *   socket ──on_data──▶ library ──callbacks──▶ streams ──▶ requests
+ *   socket ◀──queue of the carrier (AHEAD at most)◀── library ◀──when it has room── streams
+ *
+ * The library must not be entered while one of its functions runs. Whoever is inside sends at the
+ * end, and a session that ends meanwhile is freed at the end.
+ */
+#ifndef RD_HTTP2_HTTP2_SESSION_H
+#define RD_HTTP2_HTTP2_SESSION_H
+
+#include <nghttp2/nghttp2.h>
+
+#include "http2/http2_account.h"
+#include "http2/http2_head.h"
+#include "request/handler.h"
+#include "request/line.h"
+
+typedef struct rd_http2 {
+    nghttp2_session *session;
+    rd_conn *carrier;
+    rd_lines *lines;
+    rd_list streams; /* rd_http2_stream, see http2_stream.h */
+    rd_http2_head head;
+    rd_http2_account account;
+    uint32_t stream_count; /* of `streams` */
+    uint32_t uploads;      /* of these, streams with a large window */
+    uint32_t served;
+    uint8_t section; /* the header section that came last, see http1_state.h */
+    bool is_busy;    /* the library runs */
+    bool is_over;    /* the connection is closed */
+    bool has_failed; /* a GOAWAY with an error is queued */
+    bool is_warned;  /* a GOAWAY that asks for no more streams is queued */
+    bool is_ending;  /* no stream comes any more: the connection ends with the last one */
+} rd_http2;
+
+/* State of a stream, behind the layer of its connection. */
+typedef struct rd_http2_stream {
+    rd_list in_session;
+    rd_conn *conn;
+    rd_http2 *http2;
+    int32_t id;
+    rd_buffer came;            /* while the connection does not read */
+    size_t owed;               /* bytes that came and are not given back to the window */
+    const struct iovec *offer; /* what its connection sends now, or NULL */
+    int offer_count;
+    size_t offer_at;    /* in the first of them */
+    size_t offer_taken; /* by the library */
+    char *sink;         /* where its connection is to put what it sends, or NULL */
+    size_t sink_room;
+    bool is_upgrade : 1;  /* an extended CONNECT */
+    bool is_upload : 1;   /* counted in `uploads` */
+    bool input_ended : 1; /* the client sends no more */
+    bool end_told : 1;    /* its connection knows that */
+    bool head_waits : 1;  /* the library has a head that was not sent */
+    bool has_body : 1;    /* the library asks for the bytes of the answer */
+    bool is_deferred : 1; /* it has asked in vain */
+    bool is_started : 1;  /* the library has the head of the answer */
+    bool is_finished : 1; /* the answer is complete */
+    bool is_gone : 1;     /* the library has closed the stream */
+} rd_http2_stream;
+
+static inline rd_http2_stream *rd_http2_stream_of(rd_conn *conn) {
+    return rd_conn_transport_state(conn);
+}
+
+/* State of the connection: it must fit where the state of HTTP/1.1 was. */
+static inline rd_http2 **rd_http2_place(rd_conn *carrier) {
+    return rd_conn_state_of(carrier);
+}
+
+static inline rd_http2 *rd_http2_of(rd_conn *carrier) {
+    return *rd_http2_place(carrier);
+}
+
+/* Queues what the library has to send, as long as little waits for the socket. Ends the connection
+ * when the library has no more use for it. */
+void rd_http2_send(rd_http2 *http2);
+
+/* Whether the queue of the carrier takes more now. If not, its on_drained comes. */
+bool rd_http2_has_room(rd_http2 *http2);
+
+/* Around each call of the library that may call back. `leave` sends, and frees a session whose
+ * connection has been closed meanwhile: then it returns false. */
+void rd_http2_enter(rd_http2 *http2);
+bool rd_http2_leave(rd_http2 *http2);
+
+/* Closes all streams: their clients are gone, or have broken the rules. */
+void rd_http2_close_streams(rd_http2 *http2);
+
+/* Frees the session, now or when the library has returned. */
+void rd_http2_free(rd_http2 *http2);
+
+/* The connection ends with this error (NGHTTP2_*), whatever its streams do. A GOAWAY leaves first.
+ */
+void rd_http2_fail(rd_http2 *http2, uint32_t error);
+
+/* Sets the deadline of the connection: for the head that has begun, or for the next one. */
+void rd_http2_expect(rd_http2 *http2);
+
+#endif

@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+# Requests and answers over HTTP/2, by clients that are not ours.
+# SPDX-License-Identifier: MIT
+
+require_relative "http2_case"
+
+class HTTP2ClientsTest < HTTP2Case
+  VERSION = ["-o", "/dev/null", "-w", "%{http_version} %{http_code}"].freeze
+
+  def test_both_versions_on_a_plain_port
+    server = serve
+    assert_equal "2 200", curl2(server, "/", *VERSION).out
+    assert_equal "HTTP/1.1", Net::HTTP.get(URI("#{server.url}/env"))[/^SERVER_PROTOCOL=(.*)$/, 1]
+  end
+
+  def test_both_versions_over_tls
+    server = serve(binds: ["ssl://127.0.0.1:0?#{@pair.query}"])
+    assert_equal "2 200", curl(server, "/", *VERSION).out
+    assert_equal "1.1 200", curl(server, "/", "--http1.1", *VERSION).out
+    env = curl(server, "/env").out
+    assert_equal %w[HTTP/2 https on], [env[/^SERVER_PROTOCOL=(.*)$/, 1], env[/^rack.url_scheme=(.*)$/, 1], env[/^HTTPS=(.*)$/, 1]]
+    assert_equal "0123456789" * 300_000, curl(server, "/big").out
+  end
+
+  def test_off_unless_it_is_asked_for
+    server = start(binds: ["tcp://127.0.0.1:0"])
+    refute_equal "2 200", curl2(server, "/", *VERSION).out
+    secure = start(binds: ["ssl://127.0.0.1:0?#{@pair.query}"])
+    assert_equal "1.1 200", curl(secure, "/", "--http2", *VERSION).out
+  end
+
+  def test_env
+    env = curl2(serve, "/env?a=b", "-H", "cookie: a=1", "-H", "x-y: z").out.lines(chomp: true).to_h { |line| line.split("=", 2) }
+    assert_equal ["HTTP/2", "/env", "a=b", "a=1", "z", "127.0.0.1", "http", "false"],
+                 env.values_at("SERVER_PROTOCOL", "PATH_INFO", "QUERY_STRING", "HTTP_COOKIE", "HTTP_X_Y", "REMOTE_ADDR",
+                               "rack.url_scheme", "rack.hijack?")
+    assert_match(/\A127\.0\.0\.1:\d+\z/, env["HTTP_HOST"])
+    refute env.key?("HTTP_CONNECTION")
+  end
+
+  def test_answers
+    server = serve
+    assert_equal "0123456789" * 300_000, curl2(server, "/big").out
+    assert_equal "part 0 part 1 part 2 ", curl2(server, "/parts").out
+    assert_match(%r{\AHTTP/2 204 \r\ndate: [^\r]+\r\n\r\n\z}, curl2(server, "/none", "-i").out)
+    assert_match(%r{\AHTTP/2 200 \r\n.*content-length: 5\r\n}m, curl2(server, "/", "-I").out)
+    assert_match(%r{\AHTTP/2 200 \r\nx-upper: a\r\nset-cookie: a=b\r\ncontent-length: 6\r\ndate}, curl2(server, "/upper", "-i").out)
+    assert_match(%r{\AHTTP/2 103 \r\nlink: </a.css>; rel=preload\r\n\r\nHTTP/2 200 \r\n.*hinted\z}m, curl2(server, "/hints", "-i").out)
+  end
+
+  # curl says 92 for a stream that was reset.
+  def test_answers_that_are_cut
+    server = serve
+    assert_equal 92, curl2(server, "/short").code
+    result = curl2(server, "/raises")
+    assert_equal [92, "half"], [result.code, result.out]
+    assert_equal "hello", curl2(server).out
+  end
+
+  def test_uploads
+    server = serve
+    write "upload", "x" * 20_000_000
+    assert_equal "20000000", curl2(server, "/size", "-T", "upload").out
+    assert_equal "20000000", curl2(server, "/size", "-T", "-", stdin: "upload").out
+    assert_equal "5", curl2(server, "/size", "-d", "12345", "-H", "expect: 100-continue").out
+    assert_equal "not read", curl2(server, "/early", "-T", "upload").out
+  end
+
+  def test_a_body_that_is_too_large
+    write "http2.rb", "http2 true\nmax_body_bytes 1000\n"
+    server = serve
+    write "upload", "x" * 2000
+    assert_equal "2 413", curl2(server, "/size", "-T", "upload", *VERSION).out
+    assert_equal "2 413", curl2(server, "/size", "-T", "-", *VERSION, stdin: "upload").out
+    assert_equal "hello", curl2(server).out
+  end
+
+  def test_files
+    write "public/file.txt", "0123456789" * 10_000
+    server = serve("--public", "public")
+    assert_equal "0123456789" * 10_000, curl2(server, "/file.txt").out
+    assert_equal "345", curl2(server, "/file.txt", "-r", "3-5").out
+  end
+
+  def test_hijacks
+    server = serve
+    assert_equal "HTTP/2 has no full hijack: use rack.upgrade or a streaming body", curl2(server, "/taken").out
+    assert_equal "written by hand", curl2(server, "/partial").out
+  end
+
+  def test_many_streams
+    server = serve
+    result = run_command("h2load", "-c4", "-m50", "-n2000", server.url)
+    assert_match(/^status codes: 2000 2xx, 0 3xx, 0 4xx, 0 5xx$/, result.out)
+    assert_equal "hello", run_command("nghttp", server.url).out
+  end
+
+  def test_node
+    script = <<~JS
+      (async () => {
+        console.log(JSON.stringify(await Promise.all([ask({ ":path": "/" }), ask({ ":path": "/size", ":method": "POST" }, "12345"),
+                                                      ask({ ":path": "/raises" })])));
+        session.close();
+      })();
+    JS
+    result = node(serve, script)
+    assert_equal %([[200,"hello"],[200,"5"],[200,"half","ERR_HTTP2_STREAM_ERROR"]]\n), result.out, result.err
+  end
+
+  def test_a_client_that_cancels
+    server = serve
+    script = <<~JS
+      const stream = session.request({ ":path": "/endless" });
+      stream.on("error", () => {});
+      stream.once("data", () => stream.close(http2.constants.NGHTTP2_CANCEL));
+      stream.on("close", async () => { console.log((await ask({ ":path": "/" }))[1]); session.close(); });
+    JS
+    assert_equal "hello\n", node(server, script).out
+    server.wait_for_log(/^the body is closed$/)
+  end
+
+  def test_wrong_options
+    [0, 2000].each do |seats|
+      write "wrong.rb", "http2_seats #{seats}\n"
+      result = rondo("-C", "wrong.rb")
+      assert_equal 1, result.code
+      assert_match(/\Arondo: .*http2_seats.*\n\z/, result.err)
+    end
+  end
+end
