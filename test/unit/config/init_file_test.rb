@@ -77,7 +77,7 @@ class InitFileTest < Minitest::Test
   # The settings of the file when every line of it is uncommented.
   def uncommented
     write
-    File.write(@path, File.read(@path).gsub(/^# ([a-z_]+!? .*)$/) { verb?($1) ? $1 : $& })
+    File.write(@path, File.read(@path).gsub(/^# ([a-z][a-z0-9_]*!? .*)$/) { verb?($1) ? $1 : $& })
     Rondo::Configuration.new(@path).values.transform_values(&:first)
   end
 
