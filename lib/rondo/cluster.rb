@@ -176,7 +176,7 @@ module Rondo
     # ---- boot ----
 
     def prepare
-      $stdout.sync = true
+      $stdout.sync = @settings[:mutate_stdout_and_stderr_to_sync_on_write]
       @setup = ProcessSetup.new(@settings)
       @setup.go_to_directory
       @settings.find_folders # raises if one does not exist

@@ -164,7 +164,7 @@ module Rondo
       engine = PubSub::Configured.open(settings, log)
       hooks = Hooks.new(configuration, log)
       server = Server.new(Application.with_puma_env(app, settings), **settings.server_options(log), **hooks.of_server)
-      serving = Serving.new(server, log, drain_ms: settings[:drain_timeout_ms]) do |seconds|
+      serving = Serving.new(server, log, **settings.stop_options) do |seconds|
         hooks.try_within(seconds, :before_drain)
       end
       run = Run.new(serving, log)

@@ -267,12 +267,11 @@ class CliTest < ShellCase
 
   def test_options_that_only_puma_needs_are_said
     write "config.ru", HELLO
-    server = start("--fork-worker", "--bind-to-activated-sockets", "-R", "rondo",
-                   "--prune-bundler", "--extra-runtime-dependencies", "a,b", "--plugin", "tmp_restart",
-                   "config.ru")
+    server = start("--fork-worker", "-R", "bundle exec puma", "--prune-bundler", "--extra-runtime-dependencies", "a,b",
+                   "--plugin", "tmp_restart", "config.ru")
     server.wait_for_log(/Use Ctrl-C to stop/)
-    %w[fork-worker bind-to-activated-sockets restart-cmd prune-bundler
-       extra-runtime-dependencies].each { |name| assert_match(/^! --#{name}: /, server.log) }
+    %w[fork-worker prune-bundler extra-runtime-dependencies].each { |name| assert_match(/^! --#{name}: /, server.log) }
+    assert_match(/^! --restart-cmd: a restart executes the program that runs, and not Puma \(bundle exec puma\)$/, server.log)
     refute_match(/tmp_restart/, server.log)
   end
 
@@ -299,14 +298,14 @@ class CliTest < ShellCase
 
   def test_boot_lines_and_requests_go_to_standard_output_and_errors_to_standard_error
     write "config.ru", HELLO
-    server = start("-v", "-R", "none", spawn: { chdir: @folder, err: File.join(@folder, "err") })
+    server = start("-v", "--prune-bundler", spawn: { chdir: @folder, err: File.join(@folder, "err") })
     assert_equal "200", get(server, "/x%1B[31m?q=1").code
     assert_equal "400", get(server, "/refused", "User-Agent" => "a\e[31mb").code
     server.stop
     assert_match(%r{"GET /x%1B\[31m\?q=1 HTTP/1\.1" 200}, server.log)
     assert_match(/^- Goodbye!$/, server.log)
     refute_match(/\e|^!/, server.log)
-    assert_match(/\A! --restart-cmd: .*\nRefused a request of 127\.0\.0\.1: .*\n\z/, read("err"))
+    assert_match(/\A! --prune-bundler: .*\nRefused a request of 127\.0\.0\.1: .*\n\z/, read("err"))
     refute_includes read("err"), "\e"
   end
 

@@ -41,6 +41,26 @@ class InheritedSocketsTest < ShellCase
     server
   end
 
+  def test_which_sockets_of_systemd_are_served
+    TCPServer.open("127.0.0.1", 0) do |given|
+      theirs = "http://127.0.0.1:#{given.addr[1]}"
+      { [] => 1, %w[--bind-to-activated-sockets] => 2 }.each do |args, count|
+        server = activated(given, binds: ["tcp://127.0.0.1:0"], args: args)
+        assert_equal count, server.urls.size
+        assert_equal count == 2, server.urls.include?(theirs)
+        server.stop
+      end
+      server = activated(given, binds: ["tcp://127.0.0.1:0"], args: %w[--bind-to-activated-sockets=only])
+      assert_equal [theirs], server.urls
+      restart(server)
+      assert_equal server.pid.to_s, ask(given_client(given))
+    end
+  end
+
+  def given_client(given)
+    TCPSocket.new("127.0.0.1", given.addr[1])
+  end
+
   def restart(server)
     booted = server.log.bytesize
     server.signal("USR2")

@@ -248,6 +248,52 @@ class SignalsTest < ShellCase
     assert_match(/^stopped$/, server.log)
   end
 
+  def test_a_restart_by_another_command
+    write "again", "#!/bin/sh\necho \"again with $*\"\nexec #{RONDO.map { |word| "'#{word}'" }.join(" ")} \"$@\"\n"
+    File.chmod(0o755, File.join(@folder, "again"))
+    write "config/rondo.rb", "restart_command './again'\n"
+    [%w[-w 0], %w[-w 1]].each do |args|
+      server = start(*args)
+      server.wait_for_log(/Use Ctrl-C/)
+      restart(server)
+      assert_match(%r{^again with -b tcp://127\.0\.0\.1:0 #{args.join(" ")}$}, server.log)
+      assert_equal 1, get(server).body.scan(/\A\d+\z/).size
+      server.stop
+    end
+  end
+
+  def test_what_threads_do_when_a_stop_begins
+    write "config/rondo.rb", "shutdown_debug\n"
+    [%w[-w 0], %w[-w 1]].each do |args|
+      server = start(*args)
+      answer = in_flight(server)
+      server.signal("INT")
+      server.wait_for_log(/^ *Stop begins \(PID: \d+\):\n *Thread /)
+      assert_match(/config\.ru:4:in `read'/, server.log)
+      open_gate
+      answer.value
+      server.wait_for_log(/Goodbye!/)
+      assert_equal 1, server.log.scan("Stop begins").size
+    end
+  end
+
+  def test_what_threads_do_when_the_time_of_a_stop_is_over
+    write "config/rondo.rb", "shutdown_debug on_force: true\nforce_shutdown_after 0.1\n"
+    server = start
+    answer = in_flight(server)
+    server.signal("INT")
+    server.wait_for_log(/^ *Time of the stop is over \(PID: \d+\):\n *Thread /)
+    assert_match(/config\.ru:4:in `read'/, server.log)
+    assert_raises(EOFError, SystemCallError) { answer.value }
+  end
+
+  def test_output_that_is_buffered
+    write "config.ru", "run ->(env) { [200, {}, [$stdout.sync.inspect]] }\n"
+    assert_equal "true", get(start).body
+    write "config/rondo.rb", "mutate_stdout_and_stderr_to_sync_on_write false\n"
+    [%w[-w 0], %w[-w 1]].each { |args| assert_equal "false", get(start(*args)).body }
+  end
+
   def test_touching_tmp_restart_txt_restarts
     write "config/rondo.rb", "plugin :tmp_restart\n"
     server = start

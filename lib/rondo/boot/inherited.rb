@@ -82,6 +82,15 @@ module Rondo
       { words: [RbConfig.ruby, $PROGRAM_NAME, *ARGV], folder: Dir.pwd }
     end
 
+    # @param command [Hash] of {command}
+    # @param text [String, nil] the setting `restart_command`
+    # @return [Hash] the command of a restart
+    def self.command_of_restart(command, text)
+      return command if text.nil?
+
+      { **command, words: [*text.split, *ARGV] }
+    end
+
     # `bundle exec PATH` loads the program into Bundler's own process, and gives that a title in place of its words: the
     # path and what follows it, joined by blanks. What of that is still in ARGV may have blanks of its own.
     # @return [Array<String>, nil] nil: there are words

@@ -67,7 +67,7 @@ module Rondo
     # @return [Integer] exit code
     # @raise [Error] the application cannot be served, in one line
     def run
-      $stdout.sync = true
+      $stdout.sync = @settings[:mutate_stdout_and_stderr_to_sync_on_write]
       check_protocol
       ProcessTree.set_parent_death_signal(Signal.list["KILL"])
       ignore_signals

@@ -79,7 +79,9 @@ module Rondo
 
       # @return [Hash, nil] the command of the next master; nil: there is none, and this one continues
       def successor_of(mold)
-        @successor ? @successor.call(mold) : @again
+        return @successor.call(mold) if @successor
+
+        Inherited.command_of_restart(@again, @settings[:restart_command])
       rescue Error => e
         @log.error "! #{e.message}"
         @generations.refuse(mold)

@@ -122,7 +122,9 @@ module Rondo
       server = Server.new(@app, **options)
       each_socket(@listeners, @request[:schemes], @secrets) { |io, scheme, tls| listen(server, io, scheme, tls) }
       @lock.synchronize do
-        @serving = Serving.new(server, @log, drain_ms: drain_ms) { |seconds| begin_drain(seconds) }
+        @serving = Serving.new(server, @log, **@settings.stop_options, drain_ms: drain_ms) do |seconds|
+          begin_drain(seconds)
+        end
         show_newest
       end
       PumaLibrary.describe(@configuration, board: @scoreboard, cluster: true, server: server, serving: @serving)

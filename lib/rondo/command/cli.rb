@@ -254,6 +254,9 @@ module Rondo
     def addresses(options)
       options.separator "\nWhere:"
       settings_of(options, :where)
+      options.on("--bind-to-activated-sockets [only]") do |which| # its name says what it does
+        set(:bind_to_activated_sockets, which == "only" ? :only : :besides)
+      end
       options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
       options.on("--no-config", "no configuration file") { @config = "-" }
       options.on("-I", "--include PATHS", "folders for the load path, separated by colons") do |paths|
@@ -266,12 +269,17 @@ module Rondo
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
       settings_of(options, :processes)
       options.on("--plugin NAME", "load a plugin of Puma, or tmp_restart") { |name| plugin(name) }
+      options.on("-R", "--restart-cmd COMMAND", "what a restart executes") { |command| restart_command(command) }
+    end
+
+    def restart_command(command)
+      return set(:restart_command, command) unless Settings.puma?(command)
+
+      @notes << "--restart-cmd: #{Configuration::Verbs::NOT_PUMA} (#{command})"
     end
 
     # Options of Puma that start scripts have, which change nothing here.
     PUMA_ONLY = { ["-f", "--fork-worker [N]"] => Configuration::Verbs::BUILT_IN[:fork_worker],
-                  ["--bind-to-activated-sockets [only]"] => "Rondo always uses the sockets that systemd hands over",
-                  ["-R", "--restart-cmd COMMAND"] => "a restart uses the command line that started this process",
                   ["--prune-bundler"] => "Rondo never needs that",
                   ["--extra-runtime-dependencies NAMES"] => "Rondo never needs that" }.freeze
 

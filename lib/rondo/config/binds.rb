@@ -20,8 +20,9 @@ module Rondo
     # @raise [AddressError] one line: there is no certificate for one of them
     def uris(settings, inherited, log)
       special = special(settings)
-      wanted = activated(settings, inherited.foreign_uris(special))
-      wanted = wanted(settings) if wanted.empty?
+      foreign = inherited.foreign_uris(special)
+      wanted = activated(settings, foreign)
+      wanted = with_foreign(settings, foreign) if wanted.empty?
       wanted = inherited.uris(special) if wanted.empty?
       wanted = [default(settings)] if wanted.empty? && settings[:bind] != false
       [*wanted, *special].map { |uri| bare?(uri) ? with_certificate(uri, settings, log) : uri }
@@ -96,6 +97,17 @@ module Rondo
       settings[:tls] || settings.given?(:tls_cert) || settings.given?(:tls_key)
     end
     private_class_method :secure?
+
+    # @return [Array<String>] what the settings name, and of systemd's sockets those that they want besides, or instead
+    def with_foreign(settings, foreign)
+      which = foreign.any? ? settings[:bind_to_activated_sockets] : nil
+      return foreign if which == :only
+
+      wanted = wanted(settings)
+      wanted |= foreign if which == :besides && wanted.any?
+      wanted
+    end
+    private_class_method :with_foreign
 
     # @return [String, nil] the address of the settings `tls_…`, with certificates that may not be there yet
     def fetched(settings)

@@ -91,6 +91,12 @@ module Rondo
       number << SIZES.fetch(match[2][0].to_s.downcase, 0)
     end
 
+    # @param command [String]
+    # @return [Boolean] whether it starts Puma
+    def self.puma?(command)
+      command.split.any? { |word| File.basename(word) == "puma" }
+    end
+
     # @param bytes [Integer]
     # @return [String] "64", "64k", "10m", "1g"
     def self.size(bytes)

@@ -17,7 +17,8 @@ module Rondo
                    first_data_timeout: :head_timeout_ms, persistent_timeout: :keep_alive_timeout_ms,
                    force_shutdown_after: :drain_timeout_ms, enable_keep_alives: :keep_alive,
                    http_content_length_limit: :max_body_bytes, rack_url_scheme: :url_scheme,
-                   supported_http_methods: :allowed_methods, fiber_per_request: :fiber_each }.freeze
+                   supported_http_methods: :allowed_methods, fiber_per_request: :fiber_each,
+                   restart_cmd: :restart_command }.freeze
       # A key of Puma => the verb, where they differ.
       VERBS = { state: :state_path, preload_app: :preload_app!, default_host: :set_default_host,
                 restart_cmd: :restart_command }.freeze
@@ -28,9 +29,11 @@ module Rondo
       BLOCKS = %i[single cluster config_files remote_address before_restart before_fork before_worker_boot
                   before_worker_shutdown before_worker_fork after_worker_fork after_worker_shutdown before_refork
                   after_refork before_thread_start before_thread_exit out_of_band].freeze
+      # What Puma has in place of the names of a choice.
+      CHOICES = { bind_to_activated_sockets: { only: "only", besides: true }, shutdown_debug: { always: true } }.freeze
       # `@options[:pidfile] = false` means none.
       FILES = %i[pidfile state state_path].freeze
-      private_constant :SETTINGS, :VERBS, :PLAIN, :BLOCKS, :FILES
+      private_constant :SETTINGS, :VERBS, :PLAIN, :BLOCKS, :CHOICES, :FILES
 
       # @param configuration [Configuration]
       # @param all [Boolean] what no file sets comes from the environment, or is the default
@@ -149,7 +152,7 @@ module Rondo
         return WorkerCount.new(values).number if setting == :workers
 
         value = values[setting]
-        return value unless Settings::CORE.key?(setting)
+        return CHOICES.fetch(setting, {}).fetch(value, value) unless Settings::CORE.key?(setting)
         return seconds(value) if setting.end_with?("_ms")
 
         Settings::CORE[setting][:unit] == "bool" ? value == 1 : value

@@ -156,6 +156,11 @@ module Rondo
         x_sendfile_roots
       end
 
+      # @return [Hash{Symbol => Object}] what {Serving#initialize} takes
+      def stop_options
+        { drain_ms: self[:drain_timeout_ms], debug: self[:shutdown_debug] }
+      end
+
       # @param log [Logger]
       # @return [Hash{Symbol => Object}] what {Server#initialize} takes
       def server_options(log)

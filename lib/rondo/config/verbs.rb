@@ -19,12 +19,12 @@ module Rondo
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
       BUILT_IN = { fork_worker: "Rondo always forks workers from a process that has loaded the application",
                    nakayoshi_fork: "Rondo always compacts memory before it forks workers",
-                   wait_for_less_busy_worker: "Rondo always balances connections between workers" }.freeze
-      WITHOUT_MEANING = %i[max_io_threads
-                           prune_bundler extra_runtime_dependencies
-                           drain_on_shutdown shutdown_debug restart_command
-                           silence_single_worker_warning silence_fork_callback_warning
-                           reaping_time mutate_stdout_and_stderr_to_sync_on_write].freeze
+                   wait_for_less_busy_worker: "Rondo always balances connections between workers",
+                   drain_on_shutdown: "Rondo always serves the connections that wait for it when it stops" }.freeze
+      # Without a mark for IO-bound requests there are no threads for them.
+      WITHOUT_MEANING = %i[max_io_threads prune_bundler extra_runtime_dependencies reaping_time
+                           silence_single_worker_warning silence_fork_callback_warning].freeze
+      NOT_PUMA = "a restart executes the program that runs, and not Puma"
       # Heroku's files of Puma 3 have it.
       DefaultRackup = "config.ru" # rubocop:disable Naming/ConstantName -- theirs
 
@@ -191,9 +191,25 @@ module Rondo
         note "io_selector_backend: Rondo uses #{current(:poll_only) == 1 ? "poll" : "the best that the system has"}"
       end
 
-      # Changes nothing: the server always uses the sockets that systemd hands over.
-      def bind_to_activated_sockets(*)
-        note "bind_to_activated_sockets: Rondo always uses the sockets that systemd hands over"
+      # @param which [Boolean, String] true: sockets that systemd hands over are served besides those of `bind`;
+      #   "only": in their place, if there are any; false: only those that `bind` names
+      def bind_to_activated_sockets(which = true) # rubocop:disable Style/OptionalBooleanParameter
+        set(:bind_to_activated_sockets, which.to_s == "only" ? :only : (:besides if which))
+      end
+
+      # @param command [String] what a restart executes, in place of the program that runs; its arguments follow.
+      #   Puma itself is not executed
+      def restart_command(command)
+        return set(:restart_command, command.to_s) unless Settings.puma?(command.to_s)
+
+        note "restart_command: #{NOT_PUMA} (#{command})"
+      end
+
+      # Logs what all threads do when a stop begins.
+      # @param value [Boolean]
+      # @param on_force [Boolean] only when its time is over
+      def shutdown_debug(value = true, on_force: false) # rubocop:disable Style/OptionalBooleanParameter
+        set(:shutdown_debug, value == :on_force || (value && on_force) ? :on_force : (:always if value))
       end
 
       # @param low [Integer, String]

@@ -55,7 +55,7 @@ module Rondo
     # @return [Integer] exit code
     # @raise [Error] what cannot be served, in one line
     def run
-      $stdout.sync = true
+      $stdout.sync = @settings[:mutate_stdout_and_stderr_to_sync_on_write]
       prepare
       @inherited = Inherited.extract # before the application may start something
       @tickets_before = TicketKeys.extract
@@ -63,7 +63,7 @@ module Rondo
       show_signs_of_life
       @engine = PubSub::Configured.open(@settings, @log) # the application may publish while it is loaded
       make_server
-      @serving = Serving.new(@server, @log, drain_ms: @settings[:drain_timeout_ms]) do |seconds|
+      @serving = Serving.new(@server, @log, **@settings.stop_options) do |seconds|
         Hooks.new(@configuration, @log).try_within(seconds, :before_drain)
       end
       PumaLibrary.describe(@configuration, board: @scoreboard, server: @server, serving: @serving)
@@ -383,10 +383,11 @@ module Rondo
       @control&.close
       @fetched&.close
       tickets, kept = TicketKeys.hand_on(@tickets)
-      Inherited.exec_again(@again, @handed_on, foreign: [*@foreign, *@fetched&.foreign],
-                                               redirects: [*@fetched&.redirects], keep: kept,
-                                               materials: @materials.values,
-                                               more: { **tickets, **@setup.environment_before })
+      command = Inherited.command_of_restart(@again, @settings[:restart_command])
+      Inherited.exec_again(command, @handed_on, foreign: [*@foreign, *@fetched&.foreign],
+                                                redirects: [*@fetched&.redirects], keep: kept,
+                                                materials: @materials.values,
+                                                more: { **tickets, **@setup.environment_before })
     end
 
     def call_hooks(name, *arguments)

@@ -26,11 +26,14 @@ module Rondo
     # @param server [Server]
     # @param log [Logger]
     # @param drain_ms [Integer] for requests in flight
+    # @param debug [Symbol, nil] when to log what all threads do: :always, when a stop begins; :on_force, when its time
+    #   is over
     # @yieldparam seconds [Integer] what it may take; once, when a stop begins
-    def initialize(server, log, drain_ms:, &before_drain)
+    def initialize(server, log, drain_ms:, debug: nil, &before_drain)
       @server = server
       @log = log
       @drain_ms = drain_ms
+      @debug = debug
       @before_drain = before_drain
       @lock = Mutex.new
       @stopping = false
@@ -53,6 +56,7 @@ module Rondo
     # @param force [Boolean] at once
     # @return [void]
     def stop(force: @stopping)
+      log_threads("Stop begins") if @debug == :always && !@stopping
       @stopping = true
       before_drain = @lock.synchronize { @before_drain.tap { @before_drain = nil } }
       before_drain&.call(force ? 0 : GRACE)
@@ -105,7 +109,12 @@ module Rondo
       end
     end
 
+    def log_threads(what)
+      @log.error ProcessSetup.thread_backtraces("#{what} (PID: #{Process.pid}):")
+    end
+
     def give_up
+      log_threads("Time of the stop is over") if @debug == :on_force
       left = in_flight
       what = requests || !tasks ? "request" : "task"
       @log.say "- Ended while the application was still working on a #{what}#{" (#{left})" if left}"

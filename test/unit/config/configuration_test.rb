@@ -268,6 +268,29 @@ class ConfigurationTest < Minitest::Test
     silence_fork_callback_warning
   ].freeze
 
+  def test_what_a_restart_executes
+    configuration = load('restart_command "bundle exec rondo"')
+    assert_equal "bundle exec rondo", configuration.values[:restart_command].first
+    assert_empty configuration.notes
+    assert_equal "bundle exec rondo", configuration.options[:restart_cmd]
+    %w[puma bundle\ exec\ puma /usr/bin/puma].each do |command|
+      configuration = load("restart_command #{command.inspect}")
+      refute configuration.values.key?(:restart_command)
+      assert_equal ["restart_command: a restart executes the program that runs, and not Puma (#{command})"], configuration.notes
+    end
+  end
+
+  def test_choices_of_puma
+    { "bind_to_activated_sockets" => [:besides, true], 'bind_to_activated_sockets "only"' => [:only, "only"],
+      "bind_to_activated_sockets false" => [nil, nil], "shutdown_debug" => [:always, true],
+      "shutdown_debug on_force: true" => %i[on_force on_force], "shutdown_debug false" => [nil, nil] }.each do |line, (value, theirs)|
+      name = line[/\w+/].to_sym
+      configuration = load(line)
+      value.nil? ? assert_nil(configuration.values[name].first, line) : assert_equal(value, configuration.values[name].first, line)
+      theirs.nil? ? assert_nil(configuration.options[name], line) : assert_equal(theirs, configuration.options[name], line)
+    end
+  end
+
   def test_every_verb_of_puma_is_known
     assert_empty PUMA - Verbs.public_instance_methods(false)
   end
