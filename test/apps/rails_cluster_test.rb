@@ -108,6 +108,38 @@ class RailsClusterTest < AppCase
     assert_equal [0o700, 0o600], [File.stat(folder), File.stat(sockets.first)].map { |stat| stat.mode & 0o777 }
   end
 
+  SOON = File.read(File.join(ServerProcess::ROOT, "docs/RAILS.md"))[/^export (function reconnectSoon.*?^}\n)/m, 1]
+  CABLE = File.join(Gem::Specification.find_by_name("actioncable").gem_dir, "app/assets/javascripts/actioncable.js")
+  # The client's own monitor never looks, so only the lines of the page can bring it back.
+  STOCK = <<~SCRIPT
+    globalThis.seen = [];
+    globalThis.back = (consumer) => { consumer.connection.monitor.constructor.staleThreshold = 86400; return reconnectSoon(consumer); };
+    globalThis.consumer = back(ActionCable.createConsumer());
+    consumer.subscriptions.create({ channel: "RoomsChannel", room: "soon" }, {
+      connected: () => seen.push("connected"), received: ({ text }) => seen.push(text)
+    });
+    import("/turbo.min.js").then(({ cable }) => cable.getConsumer()).then(back).then(() => 0)
+  SCRIPT
+
+  # The lines are those of docs/RAILS.md. The page has a consumer of its own, and that of Turbo.
+  def test_stock_clients_are_back_soon
+    skip "chromium is not installed" unless Chromium.find
+    wait_for_sockets
+    page = open_turbo("soon #{name}", "cable")
+    page.run("#{File.read(CABLE)}; globalThis.#{SOON.sub("function reconnectSoon", "reconnectSoon = function")}; #{STOCK}")
+    page.wait_for("seen.length == 1")
+    2.times do |round|
+      restart(&:call)
+      page.wait_for("seen.length == #{2 * round + 2}")
+      page.wait_for(CONNECTED.fetch("cable"))
+      broadcast(publisher, "soon", "round #{round}")
+      say_to("soon #{name}", "round #{round}")
+      page.wait_for("seen.length == #{2 * round + 3}")
+      assert_lines(Array.new(round + 1) { |number| "round #{number}" }, page)
+    end
+    assert_equal ["connected", "connected", "round 0", "connected", "round 1"], page.run("seen")
+  end
+
   EXTENDED = "actioncable-v1-ext-json, actioncable-v1-json"
 
   # A client as that of the protocol: it remembers where it was in the stream, and says so when it comes back.
