@@ -39,6 +39,24 @@ class RailsCablePublisherTest < Minitest::Test
     Cable::Listener.new(folder, Logger.new(@log), **limits) { |name, message| Rondo.publish(name, message) }
   end
 
+  # Longer than the address of a Unix socket.
+  def test_a_folder_that_is_deep
+    outer = @folder
+    @folder = File.join(outer, *Array.new(5) { "f" * 200 })
+    listener.start
+    made = folder.sockets.first
+    assert_equal [0o700, 0o600], [@folder, made].map { |path| File.stat(path).mode & 0o777 }
+    File.unlink(made)
+    @sockets << server = folder.reach(folder.new_socket) { |address| UNIXServer.new(address) }
+    sender = Thread.new { publisher.publish("a", "b") }
+    client = accept(server)
+    assert_equal %w[a b], read_frame(client)
+    client.write("1")
+    assert sender.join(60)
+  ensure
+    @folder = outer
+  end
+
   def listen(pid = Process.pid, name = "00")
     UNIXServer.new(File.join(@folder, "#{pid}-#{name}.sock")).tap { |server| @sockets << server }
   end

@@ -48,7 +48,7 @@ module Rondo
 
           stale.each { |path| @folder.remove(path) }
           path = @folder.new_socket
-          server = UNIXServer.new(path).tap { File.chmod(0o600, path) }
+          server = @folder.reach(path) { |address| UNIXServer.new(address) }.tap { File.chmod(0o600, path) }
           thread = Thread.new { accept(server, path) }
           thread.name = "rondo cable"
           thread.report_on_exception = false
@@ -88,7 +88,7 @@ module Rondo
 
         def refuses?(path)
           socket = ::Socket.new(:UNIX, :STREAM)
-          socket.connect_nonblock(::Socket.sockaddr_un(path))
+          @folder.reach(path) { |address| socket.connect_nonblock(::Socket.sockaddr_un(address)) }
           false
         rescue SystemCallError => e
           e.is_a?(Errno::ECONNREFUSED)

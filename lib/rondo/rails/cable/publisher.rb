@@ -164,7 +164,7 @@ module Rondo
         # UNIXSocket.new takes a queue that is full for a connection.
         def open_socket(path)
           socket = ::Socket.new(:UNIX, :STREAM)
-          socket.connect_nonblock(::Socket.sockaddr_un(path))
+          @folder.reach(path) { |address| socket.connect_nonblock(::Socket.sockaddr_un(address)) }
           @pid = Process.pid
           is_open = true
           socket

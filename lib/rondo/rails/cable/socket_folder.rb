@@ -12,10 +12,12 @@ module Rondo
     module Cable
       # Paths of the sockets, and whom they belong to.
       class SocketFolder
-        # Bytes of a path of a Unix socket, less the longest name in the folder.
-        MOST_BYTES = 107 - 32
+        # Bytes of the address of a Unix socket (unix(7)).
+        MOST_BYTES = 107
         NAME = /\A\d+-\h+\.sock\z/
-        private_constant :NAME
+        # Where Linux has the open descriptors of a process, by number.
+        OPEN = "/proc/self/fd"
+        private_constant :MOST_BYTES, :NAME, :OPEN
 
         # @return [String]
         attr_reader :path
@@ -25,9 +27,21 @@ module Rondo
         def initialize(config)
           folder = config["socket_folder"] || config[:socket_folder] || "tmp/rondo-cable"
           @path = File.expand_path(folder, defined?(::Rails.root) ? ::Rails.root.to_s : Dir.pwd)
-          return if @path.bytesize <= MOST_BYTES
+          return if fits?(new_socket) || File.directory?(OPEN)
 
-          raise ConfigurationError, "socket_folder in config/cable.yml: #{@path} has more than #{MOST_BYTES} bytes"
+          raise ConfigurationError, "socket_folder in config/cable.yml: #{@path} is too long for the path of a socket"
+        end
+
+        # The folder may be deeper than an address of a Unix socket is long. Linux lets a process name it by a
+        # descriptor.
+        # @param socket [String] path of a socket in the folder
+        # @yieldparam address [String] a path of it, as long as the block runs
+        # @return [Object] what the block returns
+        # @raise [SystemCallError]
+        def reach(socket)
+          return yield(socket) if fits?(socket)
+
+          File.open(@path) { |folder| yield "#{OPEN}/#{folder.fileno}/#{File.basename(socket)}" }
         end
 
         # @return [Array<String>] paths of sockets; some may be of processes that were killed
@@ -73,6 +87,12 @@ module Rondo
           File.unlink(socket)
         rescue SystemCallError
           nil # another process was faster
+        end
+
+        private
+
+        def fits?(socket)
+          socket.bytesize <= MOST_BYTES
         end
       end
     end
