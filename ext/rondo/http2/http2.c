@@ -31,6 +31,15 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     return 0;
 }
 
+/* Heads that many clients begin and do not end count together. */
+static void count_head(rd_http2 *http2) {
+    rd_ledger *ledger = &http2->carrier->set->ledger;
+    const size_t memory = rd_http2_head_memory(&http2->head);
+    if (rd_ledger_keep(ledger, RD_LEDGER_INPUT, &http2->head_counted, memory)) return;
+    rd_ledger_refuse(ledger, RD_LEDGER_INPUT);
+    rd_http2_head_fail(&http2->head, RD_ERR_INPUT_FULL);
+}
+
 /* Trailers are checked by the library, and dropped. */
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
@@ -41,6 +50,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     rd_http2_head_add(&http2->head, &rd_http_shared_of(http2->carrier)->limits,
                       rd_slice_of((const char *)name, name_len),
                       rd_slice_of((const char *)value, value_len));
+    count_head(http2);
     return 0;
 }
 
@@ -48,11 +58,24 @@ static bool ends_stream(const nghttp2_frame *frame) {
     return (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
 }
 
+/* Its client may ask again, because the application has not seen the request (RFC 9113, section
+ * 8.7). */
+static bool is_one_too_many(rd_http2 *http2, int32_t id) {
+    const rd_http_shared *shared = rd_http_shared_of(http2->carrier);
+    if (shared->streams < (uint64_t)shared->settings->max_streams) return false;
+    nghttp2_submit_rst_stream(http2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
+    return true;
+}
+
 static void take_request(rd_http2 *http2, const nghttp2_frame *frame) {
+    const int32_t id = frame->hd.stream_id;
     rd_slice text = RD_SLICE("");
     const int code = rd_http2_head_finish(&http2->head, &text);
-    rd_http2_stream_open(http2, frame->hd.stream_id, text, code, ends_stream(frame));
+    if (!is_one_too_many(http2, id)) {
+        rd_http2_stream_open(http2, id, text, code, ends_stream(frame));
+    }
     rd_http2_head_clear(&http2->head);
+    count_head(http2);
     rd_http2_expect(http2);
 }
 
@@ -138,14 +161,16 @@ static void report_end(rd_http2 *http2, uint32_t error) {
     handler->on_refused(handler, http2->carrier, RD_ERR_HTTP2_BROKEN);
 }
 
-/* A stream that the server had to reset costs its client as much as one that it resets itself. */
+/* A stream that the server had to reset costs its client as much as one that it resets itself,
+ * unless others have taken its place. */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
     if (is_sent_end(frame)) {
         end_early(session, frame->hd.stream_id);
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
         report_end(data, frame->goaway.error_code);
     } else if (frame->hd.type == NGHTTP2_RST_STREAM &&
-               frame->rst_stream.error_code != NGHTTP2_NO_ERROR) {
+               frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
+               frame->rst_stream.error_code != NGHTTP2_REFUSED_STREAM) {
         return charge(data);
     }
     return 0;
@@ -268,7 +293,7 @@ static void on_eof(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
     rd_list *streams = &http2->streams;
     rd_http2_enter(http2);
-    for (rd_list *node = streams->next, *next; node != streams; node = next) {
+    for (rd_list *node = streams->next, *next; node != streams && !http2->is_over; node = next) {
         next = node->next;
         rd_http2_stream_end_input(RD_CONTAINER(node, rd_http2_stream, in_session)->conn);
     }
@@ -319,7 +344,7 @@ static void on_shutdown(rd_conn *carrier) {
     http2->is_warned = true;
     rd_conn_set_deadline(carrier, carrier->set->loop->now_ms +
                                       (uint64_t)carrier->set->settings->idle_grace_ms);
-    for (rd_list *node = streams->next, *next; node != streams; node = next) {
+    for (rd_list *node = streams->next, *next; node != streams && !http2->is_over; node = next) {
         next = node->next;
         rd_conn_shut_down(RD_CONTAINER(node, rd_http2_stream, in_session)->conn);
     }

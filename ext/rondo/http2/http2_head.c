@@ -129,10 +129,24 @@ void rd_http2_head_add(rd_http2_head *head, const rd_head_limits *limits, rd_sli
                        rd_slice value) {
     assert(head->is_decoding);
     if (head->error != 0) return;
-    head->error = check_size(head, limits, name, value);
+    int code = check_size(head, limits, name, value);
+    if (code == 0) {
+        code = name.len > 0 && name.ptr[0] == ':' ? add_pseudo(head, name, value)
+                                                  : add_field(head, name, value);
+    }
+    if (code != 0) rd_http2_head_fail(head, code);
+}
+
+size_t rd_http2_head_memory(const rd_http2_head *head) {
+    return (size_t)head->pseudo.capacity + head->text.capacity + head->cookies.capacity +
+           head->whole.capacity;
+}
+
+void rd_http2_head_fail(rd_http2_head *head, int code) {
     if (head->error != 0) return;
-    head->error = name.len > 0 && name.ptr[0] == ':' ? add_pseudo(head, name, value)
-                                                     : add_field(head, name, value);
+    head->error = code;
+    rd_buffer_clear(&head->text);
+    rd_buffer_clear(&head->cookies);
 }
 
 /* ---- the whole ---- */

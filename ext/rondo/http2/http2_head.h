@@ -44,6 +44,12 @@ void rd_http2_head_add(rd_http2_head *head, const rd_head_limits *limits, rd_sli
 /* Returns 0 and the text, which is there until the next begin; or RD_ERR_*. */
 int rd_http2_head_finish(rd_http2_head *head, rd_slice *text);
 
+/* Memory that it holds. */
+size_t rd_http2_head_memory(const rd_http2_head *head);
+
+/* The head is refused with this code, unless it is already: nothing more of it is kept. */
+void rd_http2_head_fail(rd_http2_head *head, int code);
+
 /* Frees what it holds. A head between two requests holds nothing but a few bytes. */
 void rd_http2_head_clear(rd_http2_head *head);
 

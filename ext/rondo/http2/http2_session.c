@@ -18,6 +18,7 @@ void rd_http2_enter(rd_http2 *http2) {
 static void free_now(rd_http2 *http2) {
     nghttp2_session_del(http2->session);
     rd_http2_head_clear(&http2->head);
+    rd_ledger_recount(&http2->carrier->set->ledger, RD_LEDGER_INPUT, &http2->head_counted, 0);
     rd_lines_unref(http2->lines);
     rd_free(http2);
 }
@@ -61,6 +62,7 @@ static void fill(rd_http2 *http2) {
         const ssize_t len = nghttp2_session_mem_send(http2->session, &bytes);
         if (len <= 0 || !rd_conn_is_open(carrier)) return;
         rd_outq_copy(&carrier->out, &carrier->set->chunks, (const char *)bytes, (size_t)len);
+        http2->framed += (uint64_t)len;
     }
 }
 

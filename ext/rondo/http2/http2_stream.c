@@ -180,6 +180,7 @@ static void leave_session(rd_http2_stream *stream) {
     rd_list_unlink(&stream->in_session);
     rd_buffer_clear(&stream->came);
     http2->stream_count--;
+    rd_http_shared_of(http2->carrier)->streams--;
     if (stream->is_upload) http2->uploads--;
 }
 
@@ -193,9 +194,15 @@ static void stream_close(rd_conn *conn) {
     rd_http2_send(http2);
 }
 
+/* Falls while the client takes anything of the connection, so a stream that waits for its turn is
+ * not late. It does not fall for a stream whose own window is closed. */
 static uint32_t stream_count_unread(rd_conn *conn) {
-    (void)conn;
-    return 0;
+    const rd_http2_stream *stream = rd_http2_stream_of(conn);
+    const rd_http2 *http2 = stream->http2;
+    if (!rd_conn_is_open(rd_conn_carrier(conn))) return UINT32_MAX;
+    if (nghttp2_session_get_stream_remote_window_size(http2->session, stream->id) <= 0)
+        return UINT32_MAX;
+    return UINT32_MAX - 1 - (uint32_t)(http2->framed / 1024);
 }
 
 static void stream_identify(rd_conn *conn, rd_identity *identity) {
@@ -311,6 +318,7 @@ static rd_conn *open_conn(rd_http2 *http2, int32_t id) {
     *stream = (rd_http2_stream){.conn = conn, .http2 = http2, .id = id};
     rd_list_append(&http2->streams, &stream->in_session);
     http2->stream_count++;
+    rd_http_shared_of(carrier)->streams++;
     http2->served++;
     rd_conn_layer(conn)->lines = http2->lines;
     if (carrier->layered) rd_conn_layer(conn)->identity = rd_conn_layer(carrier)->identity;

@@ -51,6 +51,7 @@ typedef struct rd_http_shared {
     size_t proxy_count;
     const rd_protocol *http2; /* for clients that begin with it on a plain port, or NULL */
     bool proxy_optional;      /* these peers may also open without it */
+    uint32_t streams;         /* of all HTTP/2 connections */
     uint32_t early_calls;     /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
     rd_channels *channels;          /* of upgraded connections */

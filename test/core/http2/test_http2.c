@@ -352,6 +352,51 @@ static void test_windows(void) {
     finish(fd);
 }
 
+/* A client that opens its windows and takes nothing has no more time than any other. */
+static void test_stalled_streams(void) {
+    const int fd = begin_with(answer_big);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    CHECK_INT(peer_of(1)->status, 200);
+    CHECK_INT(peer_of(1)->body_len, 0);
+    later(29000);
+    peer_hear(fd);
+    CHECK_INT(peer_of(1)->reset, NO_CODE);
+    later(9000);
+    tell(fd, &out);
+    CHECK_INT(peer_of(1)->reset, NGHTTP2_INTERNAL_ERROR);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 65535);
+    put_get(&out, 3, "/");
+    tell(fd, &out);
+    CHECK(peer_of(3)->body_len > 0);
+    CHECK(!server_said.closed);
+    finish(fd);
+}
+
+/* A stream that waits for a more urgent one is not late, as long as the client takes that one. */
+static void test_streams_that_wait_for_others(void) {
+    const int fd = begin_with(answer_big);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000000);
+    put_head_with(&out, 1, NGHTTP2_FLAG_END_STREAM, HEAD_FIELDS("GET", "/") "\npriority u=0");
+    put_head_with(&out, 3, NGHTTP2_FLAG_END_STREAM, HEAD_FIELDS("GET", "/") "\npriority u=7");
+    tell(fd, &out);
+    for (int i = 0; i < 8; i++) {
+        later(7000);
+        put_window(&out, 0, 10000);
+        tell(fd, &out);
+    }
+    CHECK_INT(peer_of(1)->body_len + peer_of(3)->body_len, 65535 + 80000);
+    CHECK_INT(peer_of(3)->body_len, 0);
+    CHECK_INT(peer_of(1)->reset, NO_CODE);
+    CHECK_INT(peer_of(3)->reset, NO_CODE);
+    for (int i = 0; i < 8; i++) later(7000);
+    tell(fd, &out);
+    CHECK_INT(peer_of(1)->reset, NGHTTP2_INTERNAL_ERROR);
+    CHECK_INT(peer_of(3)->reset, NGHTTP2_INTERNAL_ERROR);
+    finish(fd);
+}
+
 static char body_got[64];
 
 static void answer_body(rd_request *request) {
@@ -458,6 +503,73 @@ static void test_long_heads(void) {
     CHECK_INT(peer_of(3)->status, 414);
     CHECK_INT(peer_of(5)->status, 200);
     finish(fd);
+}
+
+/* Heads that do not end, of several clients: together they have a limit, and nothing is left of
+ * them. */
+static void test_heads_count_together(void) {
+    static wire block;
+    static char value[20000];
+    int fds[6];
+    settings.total_input_bytes = 65536;
+    open_peer();
+    start(answer_path);
+    memset(value, 'a', sizeof(value));
+    block.len = 0;
+    put_fields(&block, HEAD_FIELDS("GET", "/"));
+    put_field(&block, "x", 1, value, 8000);
+    for (int i = 0; i < 6; i++) {
+        fds[i] = join();
+        out.len = 0;
+        put_opening(&out);
+        put_frame(&out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, block.bytes, block.len);
+        block.len = 0;
+        put_field(&block, "y", 1, value, 15000);
+        put_frame(&out, NGHTTP2_CONTINUATION, 0, 1, block.bytes, block.len);
+        tell(fds[i], &out);
+        CHECK(server->conns.ledger.rows[RD_LEDGER_INPUT].held <= 65536);
+        block.len = 0;
+        put_fields(&block, HEAD_FIELDS("GET", "/"));
+        put_field(&block, "x", 1, value, 8000);
+    }
+    CHECK(server->conns.ledger.rows[RD_LEDGER_INPUT].held > 0);
+    peer_begin(); /* what the last one says */
+    put_frame(&out, NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 1, NULL, 0);
+    tell(fds[5], &out);
+    CHECK_INT(peer_of(1)->status, 503);
+    for (int i = 0; i < 6; i++) close(fds[i]);
+    turns(4);
+    CHECK_INT(server->conns.ledger.rows[RD_LEDGER_INPUT].held, 0);
+    end();
+    peer_end();
+}
+
+/* Streams of all connections count together. Those that have ended make room. */
+static void test_streams_count_together(void) {
+    settings.max_streams = 2;
+    const int fd = begin_with(hold);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    const int other = join();
+    put_opening(&out);
+    put_head_with(&out, 1, 0, HEAD_FIELDS("POST", "/"));
+    put_get(&out, 3, "/");
+    peer_begin();
+    tell(other, &out);
+    CHECK_INT(peer_of(1)->reset, NO_CODE);
+    CHECK_INT(peer_of(3)->reset, NGHTTP2_REFUSED_STREAM);
+    CHECK_INT(server->http.streams, 2);
+    close(fd);
+    turns(2);
+    app = answer_path;
+    put_get(&out, 5, "/again");
+    tell(other, &out);
+    CHECK_STR(peer_of(5)->body, "/again");
+    close(other);
+    turns(2);
+    CHECK_INT(server->http.streams, 0);
+    end();
+    peer_end();
 }
 
 static char seen_fields[1024];
@@ -674,10 +786,14 @@ static void test_all(void) {
     test_wrong_prefaces();
     test_many_at_once();
     test_windows();
+    test_stalled_streams();
+    test_streams_that_wait_for_others();
     test_bodies();
     test_expectation();
     test_too_large();
     test_long_heads();
+    test_streams_count_together();
+    test_heads_count_together();
     test_cookies_are_joined();
     test_reset_by_the_client();
     test_connection_that_closes();
