@@ -13,6 +13,7 @@
 #include "http/status.h"
 #include "protocol/http1_body.h"
 #include "protocol/http1_responder.h"
+#include "transport/layer.h"
 #include "transport/pump.h"
 
 #define FIELDS_OWN    4 /* that the server adds: status, length, date, retry-after */
@@ -195,24 +196,37 @@ static int flush(rd_request *request) {
     return request->conn != NULL ? 0 : RD_ERR_CLOSED;
 }
 
+static void let_go(rd_conn *conn) {
+    rd_http1 *http = rd_http1_of(conn);
+    rd_http1_drop_request(http);
+    conn->awaits_answer = false;
+    if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
+    rd_conn_finish(conn, false);
+}
+
+/* What was written before still leaves. Then the stream is reset, which says that something is
+ * missing. */
 static void http2_abort(rd_request *request) {
     rd_conn *conn = rd_http1_client(request);
-    if (conn != NULL) rd_conn_reset(conn);
+    if (conn == NULL) return;
+    if (!rd_http1_of(conn)->started) {
+        rd_conn_reset(conn);
+        return;
+    }
+    rd_http2_stream_of(conn)->is_cut = true;
+    rd_layer_cut(conn);
+    let_go(conn);
 }
 
 /* The answer is complete. The stream ends when it was sent. */
 static int finish(rd_request *request) {
     rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
-    rd_http1 *http = rd_http1_of(conn);
-    if (!rd_http1_end_answer(request)) {
+    if (rd_http1_end_answer(request)) {
+        let_go(conn);
+    } else {
         http2_abort(request);
-        return 0;
     }
-    rd_http1_drop_request(http);
-    conn->awaits_answer = false;
-    if (http->input != RD_HTTP1_OVER) rd_http1_set_input(http, RD_HTTP1_OVER);
-    rd_conn_finish(conn, false);
     return 0;
 }
 
@@ -329,7 +343,8 @@ static size_t pull(rd_http2_stream *stream, char *bytes, size_t len) {
 /* Whether what was taken now is the rest of the answer. */
 static bool is_last(rd_conn *conn, const rd_http2_stream *stream) {
     if (stream->is_finished) return true;
-    return conn->state == RD_CONN_FINISHING && conn->out.bytes == stream->offer_taken;
+    return !stream->is_cut && conn->state == RD_CONN_FINISHING &&
+           conn->out.bytes == stream->offer_taken;
 }
 
 ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size_t len,
@@ -344,7 +359,7 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
     rd_conn_ref(conn);
     const size_t taken = stream->offer != NULL ? take_offer(stream, (char *)bytes, len)
                                                : pull(stream, (char *)bytes, len);
-    const bool is_cut = conn->state == RD_CONN_CLOSED && !stream->is_finished;
+    const bool has_gone = conn->state == RD_CONN_CLOSED && !stream->is_finished;
     if (is_last(conn, stream)) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
         stream->is_finished = true;
@@ -352,6 +367,6 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
     const bool is_over = (*flags & NGHTTP2_DATA_FLAG_EOF) != 0;
     if (!is_over && taken == 0) stream->is_deferred = true;
     rd_conn_unref(conn);
-    if (is_cut) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    if (has_gone && taken == 0) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     return taken > 0 || is_over ? (ssize_t)taken : NGHTTP2_ERR_DEFERRED;
 }

@@ -62,6 +62,7 @@ typedef struct rd_http2_stream {
     bool is_deferred : 1; /* it has asked in vain */
     bool is_started : 1;  /* the library has the head of the answer */
     bool is_finished : 1; /* the answer is complete */
+    bool is_cut : 1;      /* the rest of the answer will not come */
     bool is_gone : 1;     /* the library has closed the stream */
 } rd_http2_stream;
 

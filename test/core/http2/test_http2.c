@@ -659,6 +659,7 @@ static void check_cut(void (*application)(rd_request *)) {
     put_get(&out, 1, "/");
     tell(fd, &out);
     CHECK(!peer_of(1)->ended);
+    CHECK_STR(peer_of(1)->body, "abc");
     CHECK_INT(peer_of(1)->reset, NGHTTP2_INTERNAL_ERROR);
     CHECK(!server_said.closed);
     finish(fd);

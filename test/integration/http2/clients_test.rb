@@ -49,12 +49,10 @@ class HTTP2ClientsTest < HTTP2Case
     assert_match(%r{\AHTTP/2 103 \r\nlink: </a.css>; rel=preload\r\n\r\nHTTP/2 200 \r\n.*hinted\z}m, curl2(server, "/hints", "-i").out)
   end
 
-  # curl says 92 for a stream that was reset.
+  # curl says 92 for a stream that was reset. What came before the reset it may drop, and so may node.
   def test_answers_that_are_cut
     server = serve
-    assert_equal 92, curl2(server, "/short").code
-    result = curl2(server, "/raises")
-    assert_equal [92, "half"], [result.code, result.out]
+    %w[/short /raises].each { |path| assert_equal 92, curl2(server, path).code, path }
     assert_equal "hello", curl2(server).out
   end
 
@@ -64,16 +62,23 @@ class HTTP2ClientsTest < HTTP2Case
     assert_equal "20000000", curl2(server, "/size", "-T", "upload").out
     assert_equal "20000000", curl2(server, "/size", "-T", "-", stdin: "upload").out
     assert_equal "5", curl2(server, "/size", "-d", "12345", "-H", "expect: 100-continue").out
-    assert_equal "not read", curl2(server, "/early", "-T", "upload").out
+    script = 'ask({ ":path": "/early", ":method": "POST" }, "x".repeat(5000000)).then((answer) => { console.log(answer[1]); session.close(); });'
+    assert_equal "not read\n", node(server, script).out
   end
 
+  # The answer is whole, and the connection serves on.
   def test_a_body_that_is_too_large
     write "http2.rb", "http2 true\nmax_body_bytes 1000\n"
-    server = serve
-    write "upload", "x" * 2000
-    assert_equal "2 413", curl2(server, "/size", "-T", "upload", *VERSION).out
-    assert_equal "2 413", curl2(server, "/size", "-T", "-", *VERSION, stdin: "upload").out
-    assert_equal "hello", curl2(server).out
+    script = <<~JS
+      const post = { ":path": "/size", ":method": "POST" }, body = "x".repeat(2000);
+      (async () => {
+        for (const fields of [post, { ...post, "content-length": "2000" }]) console.log(JSON.stringify(await ask(fields, body)));
+        console.log(JSON.stringify(await ask({ ":path": "/" })));
+        session.close();
+      })();
+    JS
+    result = node(serve, script)
+    assert_equal %([413,"body is too large\\n"]\n) * 2 + %([200,"hello"]\n), result.out, result.err
   end
 
   def test_files
@@ -105,7 +110,7 @@ class HTTP2ClientsTest < HTTP2Case
       })();
     JS
     result = node(serve, script)
-    assert_equal %([[200,"hello"],[200,"5"],[200,"half","ERR_HTTP2_STREAM_ERROR"]]\n), result.out, result.err
+    assert_match(/\A\[\[200,"hello"\],\[200,"5"\],\[(?:200|null),"(?:half)?","ERR_HTTP2_STREAM_ERROR"\]\]\n\z/, result.out, result.err)
   end
 
   def test_a_client_that_cancels
