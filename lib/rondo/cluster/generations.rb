@@ -192,6 +192,7 @@ module Rondo
     def stop(force: false)
       @booted = false
       molds.each(&:hurry) if force
+      hurry_those_that_leave if force
       without = molds.reject { |mold| mold.awaited? && mold.ready? }
       without.each { |mold| finish(mold) }
       @current, @next, @previous = [@current, @next, @previous].map { |mold| mold unless without.include?(mold) }
@@ -402,6 +403,15 @@ module Rondo
 
       failed(mold, "its application did not load within #{limit} s")
       mold.kill
+    end
+
+    # They were told to end when nothing was in a hurry yet.
+    def hurry_those_that_leave
+      soon = ProcessLoop.now + HURRY
+      @leaving.each_value do |entry|
+        entry.first.hurry unless entry.first.is_a?(Orphan)
+        entry[1] = [entry[1], soon].min unless entry[1] == Float::INFINITY
+      end
     end
 
     # Code that the application runs at its end may never return.

@@ -214,6 +214,21 @@ class ClusterHooksTest < ClusterCase
     assert_includes workers(server).values, get(server).body.to_i
   end
 
+  # The workers have ended, and the mold is in its last hook.
+  def test_a_second_signal_hurries_a_mold_that_leaves
+    File.mkfifo(File.join(@folder, "gate"))
+    write "config/rondo.rb", "worker_shutdown_timeout 600\nafter_stopped { warn 'in the last hook'; File.read('gate') }\n"
+    server = cluster(workers: 1)
+    mold = mold(server)
+    server.signal("INT")
+    server.wait_for_log(/^in the last hook$/)
+    server.signal("INT")
+    server.wait_for_log(/^- Stopping at once$/)
+    server.wait_for_log(/^! Killed the mold \(PID: #{mold}\): it took too long to end$/)
+    server.wait_for_log(/^- Goodbye!$/)
+    assert_equal 1, server.log.scan("in the last hook").size
+  end
+
   # Connections are still there at the begin of a stop.
   def test_before_drain_comes_before_the_end_of_connections
     write "config/rondo.rb", "before_worker_drain { warn 'drains' }\nafter_master_loss { |index| warn \"alone: \#{index}\" }\n"

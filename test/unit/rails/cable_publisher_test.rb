@@ -39,6 +39,41 @@ class RailsCablePublisherTest < Minitest::Test
     Cable::Listener.new(folder, Logger.new(@log), **limits) { |name, message| Rondo.publish(name, message) }
   end
 
+  # One line at once, and the next one counts.
+  def test_lines_that_come_too_often_are_counted
+    log = Cable::ThrottledLog.new(Logger.new(@log, formatter: ->(*, line) { "#{line}\n" }))
+    now = 1000.0
+    Process.stub(:clock_gettime, ->(*) { now }) do
+      4.times { log.error { |times| "refused#{times}" } }
+      now += 9.9
+      log.error { |times| "refused#{times}" }
+      now += 0.2
+      2.times { log.error { |times| "refused#{times}" } }
+      now += 10
+      log.error { |times| "refused#{times}" }
+    end
+    assert_equal "refused\nrefused (5 times)\nrefused (2 times)\n", @log.string
+  end
+
+  # What a connection has no room for is answered once; the rest of that frame is not taken for another one.
+  def test_what_comes_behind_a_refusal
+    client = Struct.new(:written, :closed, :timeout) do
+      def write(bytes) = written << bytes
+      def close = self.closed = true
+    end.new([], false, 0)
+    published = []
+    connections, pending = Cable::Budget.new(1), Cable::Budget.new(20)
+    connections.take(1)
+    connection = Cable::PublisherConnection.new(connections, pending, 5, ->(*given) { published << given })
+    frame = [2 + 1 + 30, 1].pack("Nn") + "a" + "x" * 30
+    connection.on_message(client, frame[0, 15])
+    connection.on_message(client, frame[15, 10])
+    assert_equal [["0"], true], client.to_a.first(2)
+    connection.on_message(client, [4, 1].pack("Nn") + "ab")
+    assert_equal ["0"], client.written
+    assert_empty published
+  end
+
   # Longer than the address of a Unix socket.
   def test_a_folder_that_is_deep
     outer = @folder
