@@ -65,6 +65,21 @@ module RailsLive
     assert_equal ["200", ""], [browser.get("/live/silent").code, browser.response.body.to_s]
   end
 
+  # Before its first line an action keeps the thread of its request, which knows no status yet. A client that has left
+  # is noticed by the first line.
+  def test_actions_that_say_nothing_and_do_not_end
+    names = Array.new(3) { |number| "mute #{number} #{name}".tr(" ", "-") }
+    clients = names.map { |visitor| request_stream("/live/mute?name=#{visitor}") }
+    names.each { |visitor| server.wait_for_log(/#{visitor} says nothing/) }
+    assert_equal "nil guest", browser.get("/visitor?name=guest").body
+    clients.each(&:reset)
+    assert_equal "nil guest", browser.get("/visitor?name=guest").body
+    names.each do |visitor|
+      release(visitor)
+      server.wait_for_log(/#{visitor}: client disconnected/)
+    end
+  end
+
   def test_an_action_that_fails_before_the_head
     assert_equal "500", browser.get("/live/early").code
     server.wait_for_log(/on purpose/)

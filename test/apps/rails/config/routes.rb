@@ -15,7 +15,7 @@ Rails.application.routes.draw do
   get "held", to: "live_streams#held"
   get "release", to: "waits#release"
   get "visitor", to: "waits#visitor"
-  %w[silent early late closed endless sized].each { |name| get "live/#{name}", to: "live_streams##{name}" }
+  %w[silent mute early late closed endless sized].each { |name| get "live/#{name}", to: "live_streams##{name}" }
   post "live/file", to: "live_streams#file"
   get "news", to: "news#index"
   get "announce", to: "news#announce"

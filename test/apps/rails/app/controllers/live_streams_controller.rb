@@ -30,6 +30,15 @@ class LiveStreamsController < ApplicationController
     head :ok
   end
 
+  # Writes when it is released, and not before.
+  def mute
+    logger.info "#{params[:name]} says nothing"
+    wait_for params[:name]
+    loop { say("late\n" * 1000) }
+  rescue ClientDisconnected => e
+    logger.info "#{params[:name]}: #{e.message}"
+  end
+
   def early
     raise ArgumentError, "on purpose"
   end
