@@ -97,7 +97,11 @@ class ThreadsTest < RackCase
       #{begins}
       thread = Thread.new { server.run }
       # What comes before may have stopped the server already.
-      puts(begin Net::HTTP.get("127.0.0.1", "/", port) rescue SystemCallError, IOError then "refused" end)
+      begin
+        puts Net::HTTP.get("127.0.0.1", "/", port)
+      rescue SystemCallError, IOError
+        puts "refused"
+      end
       server.stop
       thread.join
       puts "errors: \#{errors}, threads: \#{server.stats[:threads]}"
