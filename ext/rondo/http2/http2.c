@@ -67,12 +67,22 @@ static bool is_one_too_many(rd_http2 *http2, int32_t id) {
     return true;
 }
 
+/* The connection has served as many requests as it may. */
+static void end_after(rd_http2 *http2, int32_t id) {
+    const rd_settings *settings = http2->carrier->set->settings;
+    const uint64_t most = settings->keep_alive ? (uint64_t)settings->max_keep_alive : 1;
+    if (most == 0 || http2->served < most || http2->is_ending) return;
+    nghttp2_submit_goaway(http2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR, NULL, 0);
+    http2->is_ending = http2->is_warned = true;
+}
+
 static void take_request(rd_http2 *http2, const nghttp2_frame *frame) {
     const int32_t id = frame->hd.stream_id;
     rd_slice text = RD_SLICE("");
     const int code = rd_http2_head_finish(&http2->head, &text);
     if (!is_one_too_many(http2, id)) {
         rd_http2_stream_open(http2, id, text, code, ends_stream(frame));
+        end_after(http2, id);
     }
     rd_http2_head_clear(&http2->head);
     count_head(http2);

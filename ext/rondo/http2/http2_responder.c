@@ -54,6 +54,18 @@ static uint8_t flags_of(rd_slice name) {
                                                         : NGHTTP2_NV_FLAG_NONE;
 }
 
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+/* Blanks around a value are no part of it in HTTP/1.1, and an error in HTTP/2 (RFC 9113, section
+ * 8.2.1). */
+static rd_slice trimmed(rd_slice value) {
+    while (value.len > 0 && is_blank(value.ptr[0])) value.ptr++, value.len--;
+    while (value.len > 0 && is_blank(value.ptr[value.len - 1])) value.len--;
+    return value;
+}
+
 static void put(rd_http2_fields *fields, rd_slice name, rd_slice value) {
     fields->rows[fields->count++] = (nghttp2_nv){
         .name = (uint8_t *)(uintptr_t)name.ptr,
@@ -111,7 +123,7 @@ static void put_head(rd_http2_fields *fields, rd_conn *conn, const rd_response_h
     put_status(fields, status);
     for (size_t i = 0; i < head->count; i++) {
         const rd_slice name = in_lower_case(fields, head->fields[i].name);
-        if (!is_dropped(name, is_upgrade)) put(fields, name, head->fields[i].value);
+        if (!is_dropped(name, is_upgrade)) put(fields, name, trimmed(head->fields[i].value));
     }
     if (status < 200) return;
     if (head->length >= 0 && !head->raw && rd_status_has_body(status)) {

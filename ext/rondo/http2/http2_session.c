@@ -75,7 +75,8 @@ static bool is_over(const rd_http2 *http2) {
 }
 
 static void end_if_over(rd_http2 *http2) {
-    if (!is_over(http2)) return;
+    if (http2->is_ended || !is_over(http2)) return;
+    http2->is_ended = true;
     rd_conn_ref(http2->carrier);
     rd_http2_close_streams(http2);
     rd_conn_finish(http2->carrier, true);

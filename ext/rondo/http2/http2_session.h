@@ -36,6 +36,7 @@ typedef struct rd_http2 {
     bool is_over;    /* the connection is closed */
     bool has_failed; /* a GOAWAY with an error is queued */
     bool is_warned;  /* a GOAWAY that asks for no more streams is queued */
+    bool is_ended;   /* its streams are being closed */
     bool is_ending;  /* no stream comes any more: the connection ends with the last one */
 } rd_http2;
 

@@ -190,7 +190,7 @@ static void stream_close(rd_conn *conn) {
     leave_session(stream);
     if (!rd_conn_is_open(http2->carrier)) return;
     say_end(stream);
-    rd_http2_expect(http2);
+    if (!http2->head.is_decoding) rd_http2_expect(http2); /* that has its deadline already */
     rd_http2_send(http2);
 }
 

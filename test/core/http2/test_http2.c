@@ -8,6 +8,9 @@
 
 #include "http2_peer.h"
 
+static rd_request *inside[128];
+static unsigned inside_count;
+
 /* ---- a client ---- */
 
 static int open_peer(void) {
@@ -732,6 +735,68 @@ static void test_slow_heads(void) {
     }
 }
 
+/* A connection ends with the last request that it may serve, and without keep-alive with the first.
+ */
+static void test_last_request(void) {
+    for (int64_t most = 1; most <= 3; most++) {
+        settings.keep_alive = most > 1;
+        settings.max_keep_alive = most > 1 ? most : 0;
+        const int fd = begin_with(answer_path);
+        for (uint32_t i = 0; i < 5; i++) put_get(&out, 2 * i + 1, "/");
+        tell(fd, &out);
+        for (uint32_t i = 0; i < 5; i++) {
+            CHECK_INT(peer_of(2 * i + 1)->status, i < most ? 200 : 0);
+        }
+        CHECK_INT(server_said.goaway_last, 2 * most - 1);
+        CHECK_INT(server_said.goaway, NGHTTP2_NO_ERROR);
+        CHECK(server_said.closed);
+        finish(fd);
+    }
+}
+
+static void answer_with_blanks(rd_request *request) {
+    const rd_field fields[] = {{RD_SLICE_INIT("X-Blank"), RD_SLICE_INIT(" \ta b\t ")},
+                               {RD_SLICE_INIT("x-empty"), RD_SLICE_INIT("  ")},
+                               {RD_SLICE_INIT("Connection"), RD_SLICE_INIT("close")}};
+    const rd_response_head head = {.status = 200, .fields = fields, .count = 3, .length = 0};
+    request->responder->start(request, &head);
+    request->responder->finish(request);
+}
+
+static void test_fields_of_answers(void) {
+    const int fd = begin_with(answer_with_blanks);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    CHECK(strstr(peer_of(1)->fields, "\nx-blank: a b\nx-empty: \ncontent-length: 0\ndate: ") !=
+          NULL);
+    finish(fd);
+}
+
+/* A hundred streams are open when the client breaks a rule. */
+static void keep_all(rd_request *request) {
+    rd_request_ref(request);
+    inside[inside_count++] = request;
+}
+
+static void test_breaking_with_many_streams(void) {
+    settings.http2_seats = 100;
+    settings.linger_timeout_ms = 0;
+    const int fd = begin_with(keep_all);
+    inside_count = 0;
+    for (uint32_t i = 0; i < 100; i++) put_get(&out, 2 * i + 1, "/");
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    CHECK_INT(inside_count, 100);
+    put_hex(&out, "000000040000000001");
+    tell(fd, &out);
+    CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
+    CHECK(server_said.closed);
+    for (unsigned i = 0; i < inside_count; i++) {
+        CHECK(inside[i]->gone);
+        rd_request_unref(inside[i]);
+    }
+    finish(fd);
+}
+
 /* ---- floods ---- */
 
 static void flood(const char *hex, int count) {
@@ -803,6 +868,9 @@ static void test_all(void) {
     test_stop();
     test_idle();
     test_slow_heads();
+    test_last_request();
+    test_fields_of_answers();
+    test_breaking_with_many_streams();
     test_floods();
     test_continuations();
     test_rapid_reset();
