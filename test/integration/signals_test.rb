@@ -269,7 +269,7 @@ class SignalsTest < ShellCase
       answer = in_flight(server)
       server.signal("INT")
       server.wait_for_log(/^ *Stop begins \(PID: \d+\):\n *Thread /)
-      assert_match(/config\.ru:4:in `read'/, server.log)
+      assert_match(/config\.ru:4:in /, server.log) # it may be about to read
       open_gate
       answer.value
       server.wait_for_log(/Goodbye!/)
@@ -283,7 +283,7 @@ class SignalsTest < ShellCase
     answer = in_flight(server)
     server.signal("INT")
     server.wait_for_log(/^ *Time of the stop is over \(PID: \d+\):\n *Thread /)
-    assert_match(/config\.ru:4:in `read'/, server.log)
+    assert_match(/config\.ru:4:in /, server.log) # it may be about to read
     assert_raises(EOFError, SystemCallError) { answer.value }
   end
 
