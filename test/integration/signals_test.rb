@@ -6,15 +6,16 @@
 require_relative "shell_case"
 
 class SignalsTest < ShellCase
-  # Answers the process id. At /slow it prints a line and waits until a byte comes through the pipe.
+  # Answers the process id. At /slow it waits until a byte comes through the pipe. Another thread prints a line once it waits.
   WAITING = <<~RUBY
     run lambda { |env|
       if env["PATH_INFO"] == "/slow"
         # Opened for writing too, so that open does not wait.
-        File.open("gate", "r+") { |gate| warn("slow began") || gate.read(1) }
+        File.open("gate", "r+") { |gate| tell_when_asleep(Thread.current) && gate.read(1) }
       end
       [200, { "content-type" => "text/plain" }, [Process.pid.to_s]]
     }
+    def tell_when_asleep(thread) = Thread.new { Thread.pass until thread.stop?; warn("slow began") }
   RUBY
 
   def setup
@@ -268,8 +269,8 @@ class SignalsTest < ShellCase
       server = start(*args)
       answer = in_flight(server)
       server.signal("INT")
-      server.wait_for_log(/^ *Stop begins \(PID: \d+\):\n *Thread /)
-      assert_match(/config\.ru:4:in /, server.log) # it may be about to read
+      server.wait_for_log(/^ *Stop begins \(PID: \d+\):\n *Thread .*config\.ru:4:in `read'/m)
+      assert_match(/config\.ru:4:in `read'/, server.log)
       open_gate
       answer.value
       server.wait_for_log(/Goodbye!/)
@@ -282,8 +283,8 @@ class SignalsTest < ShellCase
     server = start
     answer = in_flight(server)
     server.signal("INT")
-    server.wait_for_log(/^ *Time of the stop is over \(PID: \d+\):\n *Thread /)
-    assert_match(/config\.ru:4:in /, server.log) # it may be about to read
+    server.wait_for_log(/^ *Time of the stop is over \(PID: \d+\):\n *Thread .*config\.ru:4:in `read'/m)
+    assert_match(/config\.ru:4:in `read'/, server.log)
     assert_raises(EOFError, SystemCallError) { answer.value }
   end
 
