@@ -88,12 +88,14 @@ static ssize_t offer(rd_conn *conn, const struct iovec *iov, int count) {
     stream->offer_count = count;
     stream->offer_at = stream->offer_taken = 0;
     rd_http2_send(stream->http2);
+    const size_t taken = stream->offer_taken;
     stream->offer = NULL;
+    stream->offer_taken = 0; /* the queue is that much shorter next */
     if (conn->state == RD_CONN_CLOSED) {
         errno = EPIPE;
         return -1;
     }
-    return stream->offer_taken > 0 ? (ssize_t)stream->offer_taken : later();
+    return taken > 0 ? (ssize_t)taken : later();
 }
 
 /* Gives the library what it takes now: as much as the client's windows and the queue of the carrier
