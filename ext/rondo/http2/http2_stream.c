@@ -18,10 +18,11 @@
 
 /* ---- the transport: what comes ---- */
 
+/* What still waits to be read keeps its part of the window. */
 static void give_back(rd_http2_stream *stream) {
-    const size_t len = stream->owed;
+    const size_t len = stream->owed - rd_buffer_len(&stream->came);
     if (len == 0 || stream->is_gone) return;
-    stream->owed = 0;
+    stream->owed -= len;
     nghttp2_session_consume_stream(stream->http2->session, stream->id, len);
 }
 
@@ -422,7 +423,9 @@ void rd_http2_stream_take(rd_conn *conn, const char *bytes, size_t len) {
     rd_conn_ref(conn);
     stream->owed += len;
     if (!rd_conn_is_open(conn)) {
-        give_back(stream); /* the answer is on its way, nothing is read any more */
+        rd_buffer_clear(&stream->came); /* the answer is on its way, nothing is read any more */
+        rd_layer_count_ahead(conn);
+        give_back(stream);
     } else if (conn->read_paused || rd_buffer_len(&stream->came) > 0) {
         keep(conn, bytes, len);
     } else {

@@ -48,9 +48,51 @@ static void test_sizes_of_windows(void) {
     finish(fd);
 }
 
+/* The body waits for a disk that is behind; a window that is given back too early is one that the
+ * server did not mean to give. */
+static void test_windows_of_slow_disks(void) {
+    settings.body_memory_bytes = 0;
+    settings.linger_timeout_ms = 0;
+    static char part[FRAME];
+    const int fd = begin_with(hold);
+    put_head_with(&out, 1, 0, HEAD_FIELDS("POST", "/"));
+    tell(fd, &out);
+    rd_http2 *http2 = rd_http2_of(joined);
+    rd_http2_stream *stream = RD_CONTAINER(http2->streams.next, rd_http2_stream, in_session);
+    rd_conn *conn = stream->conn;
+    size_t most = 0;
+    for (int cycle = 0; cycle < 12; cycle++) {
+        rd_loop_lock(&server->loop);
+        rd_conn_pause_reading(conn);
+        rd_loop_unlock(&server->loop);
+        for (;;) {
+            const int32_t left = nghttp2_session_get_stream_local_window_size(http2->session, 1);
+            if (left <= 0) break;
+            put_frame(&out, NGHTTP2_DATA, 0, 1, part,
+                      left < (int32_t)sizeof(part) ? (size_t)left : sizeof(part));
+            tell(fd, &out);
+        }
+        if (rd_buffer_len(&stream->came) > most) most = rd_buffer_len(&stream->came);
+        rd_loop_lock(&server->loop);
+        conn->read_paused = false;
+        rd_conn_read_now(conn); /* one read, as when the disk is behind again at once */
+        rd_conn_pause_reading(conn);
+        rd_loop_unlock(&server->loop);
+        turn();
+    }
+    CHECK_SAYS(most <= 262144, "%zu bytes", most);
+    rd_loop_lock(&server->loop);
+    rd_conn_resume_reading(conn);
+    rd_loop_unlock(&server->loop);
+    put_data(&out, 1, "", true);
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    finish(fd);
+}
+
 static void test_all(void) {
     test_sizes_of_answers();
     test_sizes_of_windows();
+    test_windows_of_slow_disks();
 }
 
 int main(void) {
