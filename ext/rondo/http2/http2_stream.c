@@ -112,12 +112,18 @@ static ssize_t stream_write(rd_conn *conn, const struct iovec *iov, int count, b
     return offer(conn, iov, count);
 }
 
+/* A thread has read the next part, if the file system does not say what is in memory. That was for
+ * one call, which has to be the one in which the library asks for it. */
+static void keep_warmed(rd_conn *conn) {
+    const rd_chunk *first = rd_outq_first(&conn->out);
+    if (first->file->memory == RD_FILE_BLIND) conn->warmed = true;
+}
+
 static ssize_t stream_send_file(rd_conn *conn, int fd, off_t offset, size_t len) {
-    char bytes[16384];
     rd_http2_stream *stream = rd_http2_stream_of(conn);
-    size_t part = len < sizeof(bytes) ? len : sizeof(bytes);
     if (stream->sink == NULL) {
         if (!rd_conn_is_open(rd_conn_carrier(conn))) return later();
+        keep_warmed(conn);
         resume(stream);
         rd_http2_send(stream->http2);
         if (conn->state == RD_CONN_CLOSED) {
@@ -127,7 +133,7 @@ static ssize_t stream_send_file(rd_conn *conn, int fd, off_t offset, size_t len)
         return later();
     }
     if (stream->sink_room == 0) return later();
-    if (part > stream->sink_room) part = stream->sink_room;
+    const size_t part = len < stream->sink_room ? len : stream->sink_room;
     const ssize_t got = pread(fd, stream->sink, part, offset);
     if (got > 0) {
         stream->sink += got;

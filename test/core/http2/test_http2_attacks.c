@@ -89,10 +89,43 @@ static void test_windows_of_slow_disks(void) {
     finish(fd);
 }
 
+static rd_file *served;
+
+static void answer_file(rd_request *request) {
+    const rd_response_head head = {.status = 200, .length = (int64_t)sizeof(body)};
+    request->responder->start(request, &head);
+    served->memory = RD_FILE_BLIND;
+    request->responder->send_file(request, served, 0, sizeof(body));
+    request->responder->finish(request);
+}
+
+/* A file system that cannot say what is in memory: a thread reads each part first. */
+static void test_files_that_are_read_first(void) {
+    char path[] = "/tmp/rondo-http2-XXXXXX";
+    const int from = mkstemp(path);
+    CHECK(from >= 0 && unlink(path) == 0);
+    CHECK_INT(write(from, body, sizeof(body)), sizeof(body));
+    const int fd = begin_with(answer_file);
+    rd_loop_lock(&server->loop);
+    served = rd_file_new(&server->loop, from, 0);
+    rd_loop_unlock(&server->loop);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 30);
+    put_window(&out, 0, 1 << 30);
+    put_get(&out, 1, "/");
+    for (int i = 0; i < 300 && !peer_of(1)->ended; i++) tell(fd, &out);
+    CHECK_INT(peer_of(1)->body_len, sizeof(body));
+    CHECK(peer_of(1)->ended);
+    rd_loop_lock(&server->loop);
+    rd_file_unref(served);
+    rd_loop_unlock(&server->loop);
+    finish(fd);
+}
+
 static void test_all(void) {
     test_sizes_of_answers();
     test_sizes_of_windows();
     test_windows_of_slow_disks();
+    test_files_that_are_read_first();
 }
 
 int main(void) {
