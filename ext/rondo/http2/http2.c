@@ -26,6 +26,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     rd_http2 *http2 = data;
     (void)session;
     if (!is_request(frame)) return 0;
+    http2->head_id = frame->hd.stream_id;
     rd_http2_head_begin(&http2->head);
     rd_http2_expect(http2);
     return 0;
@@ -76,6 +77,12 @@ static void end_after(rd_http2 *http2, int32_t id) {
     http2->is_ending = http2->is_warned = true;
 }
 
+static void forget_head(rd_http2 *http2) {
+    rd_http2_head_clear(&http2->head);
+    count_head(http2);
+    rd_http2_expect(http2);
+}
+
 static void take_request(rd_http2 *http2, const nghttp2_frame *frame) {
     const int32_t id = frame->hd.stream_id;
     rd_slice text = RD_SLICE("");
@@ -84,9 +91,7 @@ static void take_request(rd_http2 *http2, const nghttp2_frame *frame) {
         rd_http2_stream_open(http2, id, text, code, ends_stream(frame));
         end_after(http2, id);
     }
-    rd_http2_head_clear(&http2->head);
-    count_head(http2);
-    rd_http2_expect(http2);
+    forget_head(http2);
 }
 
 /* ---- frames ---- */
@@ -196,10 +201,17 @@ static int on_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int
     return 0;
 }
 
+/* A head that breaks a rule of the library is never complete: the time for it ends with its stream.
+ */
 static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, void *data) {
-    rd_conn *conn = conn_of(data, id);
+    rd_http2 *http2 = data;
+    rd_conn *conn = conn_of(http2, id);
     (void)session, (void)code;
-    if (conn != NULL) rd_http2_stream_closed(conn);
+    if (conn != NULL) {
+        rd_http2_stream_closed(conn);
+    } else if (http2->head.is_decoding && http2->head_id == id) {
+        forget_head(http2);
+    }
     return 0;
 }
 
@@ -319,7 +331,7 @@ static void on_drained(rd_conn *carrier) {
 static void on_timeout(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
     const int32_t last = nghttp2_session_get_last_proc_stream_id(http2->session);
-    if (http2->stream_count > 0 && !http2->head.is_decoding) {
+    if (http2->stream_count > 0 && (http2->is_warned || !http2->head.is_decoding)) {
         nghttp2_submit_goaway(http2->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
         http2->is_ending = true;
     } else {

@@ -48,6 +48,44 @@ static void test_sizes_of_windows(void) {
     finish(fd);
 }
 
+/* A head that breaks a rule ends its own stream, and has no time of its own. */
+static void test_other_streams_outlive_a_bad_head(void) {
+    settings.linger_timeout_ms = 0;
+    const int fd = begin_with(hold);
+    put_get(&out, 1, "/");
+    put_head_with(&out, 3, NGHTTP2_FLAG_END_STREAM, HEAD_FIELDS("GET", "/") "\nX y");
+    tell(fd, &out);
+    CHECK_INT(peer_of(3)->reset, NGHTTP2_PROTOCOL_ERROR);
+    later(31000);
+    tell(fd, &out);
+    CHECK(!server_said.closed);
+    CHECK(held != NULL && !held->gone);
+    finish(fd);
+}
+
+/* At a stop the time for requests that are on their way ends in the middle of a head. */
+static void test_other_streams_outlive_half_a_head(void) {
+    const int fd = begin_with(hold);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    put_frame(&out, NGHTTP2_HEADERS, 0, 3, "\x82", 1);
+    tell(fd, &out);
+    CHECK_INT(server_said.goaways, 1);
+    pass_ms(300);
+    tell(fd, &out);
+    CHECK_INT(server_said.goaways, 2);
+    CHECK(held != NULL && !held->gone);
+    if (held == NULL) return;
+    rd_loop_lock(&server->loop);
+    answer_path(held);
+    rd_loop_unlock(&server->loop);
+    tell(fd, &out);
+    CHECK_STR(peer_of(1)->body, "/");
+    CHECK(server_said.closed);
+    finish(fd);
+}
+
 /* The body waits for a disk that is behind; a window that is given back too early is one that the
  * server did not mean to give. */
 static void test_windows_of_slow_disks(void) {
@@ -124,6 +162,8 @@ static void test_files_that_are_read_first(void) {
 static void test_all(void) {
     test_sizes_of_answers();
     test_sizes_of_windows();
+    test_other_streams_outlive_a_bad_head();
+    test_other_streams_outlive_half_a_head();
     test_windows_of_slow_disks();
     test_files_that_are_read_first();
 }
