@@ -143,6 +143,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     }
 }
 
+/* A client that has not acknowledged our settings may have sent a few streams too many. One that
+ * goes on costs memory, because it need not read that they are refused. */
+static int on_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *data) {
+    (void)session, (void)frame;
+    return code == NGHTTP2_ERR_REFUSED_STREAM ? charge(data) : 0;
+}
+
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
                          size_t len, void *data) {
     rd_conn *conn = conn_of(data, id);
@@ -223,6 +230,7 @@ static nghttp2_session_callbacks *new_callbacks(void) {
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, on_invalid);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data_chunk);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);
     nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, on_not_sent);

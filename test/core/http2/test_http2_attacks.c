@@ -86,6 +86,34 @@ static void test_other_streams_outlive_half_a_head(void) {
     finish(fd);
 }
 
+/* A client that acknowledges no settings may think that it may open as many streams as it likes. It
+ * does not read that they are refused. */
+static void test_refusals_that_nobody_reads(void) {
+    static char junk[1 << 20];
+    settings.linger_timeout_ms = 0;
+    settings.http2_seats = 100;
+    body_size = sizeof(body);
+    const int fd = begin_with(answer_body);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 30);
+    put_window(&out, 0, 1 << 30);
+    for (uint32_t i = 0; i < 100; i++) put_get(&out, 2 * i + 1, "/");
+    send_part(fd, out.bytes, out.len);
+    for (int i = 0; i < 8; i++) turn();
+    size_t waiting = 0;
+    for (uint32_t id = 201; id < 100001 && joined->state == RD_CONN_OPEN; id += 2) {
+        out.len = 0;
+        put_get(&out, id, "/");
+        if (send(fd, out.bytes, out.len, MSG_NOSIGNAL) < 0) break;
+        if (id % 64 == 1) turn();
+        if (joined->state != RD_CONN_OPEN) break;
+        const size_t now = nghttp2_session_get_outbound_queue_size(rd_http2_of(joined)->session);
+        if (now > waiting) waiting = now;
+    }
+    CHECK_SAYS(waiting < 1200, "%zu frames wait", waiting);
+    while (recv(fd, junk, sizeof(junk), 0) > 0) turn();
+    finish(fd);
+}
+
 /* The body waits for a disk that is behind; a window that is given back too early is one that the
  * server did not mean to give. */
 static void test_windows_of_slow_disks(void) {
@@ -164,6 +192,7 @@ static void test_all(void) {
     test_sizes_of_windows();
     test_other_streams_outlive_a_bad_head();
     test_other_streams_outlive_half_a_head();
+    test_refusals_that_nobody_reads();
     test_windows_of_slow_disks();
     test_files_that_are_read_first();
 }
