@@ -14,6 +14,8 @@
 #define CONNECTION_WINDOW 2097152 /* the windows of the streams are the limit */
 #define HEAD_OUT_MAX      1048576 /* fields of an answer */
 #define LEAST_STEP        512     /* a smaller step of a window carries nothing */
+#define FIELD_OVERHEAD    32      /* RFC 9113, section 6.5.2 */
+#define DECODED_A_POINT   16384   /* bytes of fields beyond what a head may have */
 #define CONTINUATIONS     10000   /* the account is the limit: the library counts cut ones twice */
 
 /* ---- heads ---- */
@@ -25,6 +27,7 @@ static bool is_request(const nghttp2_frame *frame) {
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
     rd_http2 *http2 = data;
     (void)session;
+    http2->decoded = 0;
     if (!is_request(frame)) return 0;
     http2->head_id = frame->hd.stream_id;
     rd_http2_head_begin(&http2->head);
@@ -41,12 +44,45 @@ static void count_head(rd_http2 *http2) {
     rd_http2_head_fail(&http2->head, RD_ERR_INPUT_FULL);
 }
 
+static void fail_for_flood(rd_http2 *http2) {
+    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
+    if (http2->has_failed) return;
+    handler->on_refused(handler, http2->carrier, RD_ERR_HTTP2_FLOOD);
+    rd_http2_fail(http2, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+static bool may_spend(rd_http2 *http2) {
+    const bool suffices =
+        rd_http2_account_charge(&http2->account, http2->carrier->set->loop->now_ms);
+    if (!suffices) fail_for_flood(http2);
+    return suffices;
+}
+
+static int charge(rd_http2 *http2) {
+    may_spend(http2);
+    return 0;
+}
+
+/* A byte can decode to a field of 4 KiB, and the library looks at each byte of it. */
+static bool may_decode(rd_http2 *http2, size_t len) {
+    const size_t most = rd_http_shared_of(http2->carrier)->limits.head_bytes;
+    const size_t before = http2->decoded > most ? http2->decoded - most : 0;
+    http2->decoded += len;
+    if (http2->decoded <= most) return true;
+    size_t points = (http2->decoded - most) / DECODED_A_POINT - before / DECODED_A_POINT;
+    while (points > 0 && may_spend(http2)) points--;
+    return points == 0;
+}
+
 /* Trailers are checked by the library, and dropped. */
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
                      void *data) {
     rd_http2 *http2 = data;
     (void)session, (void)flags;
+    if (!may_decode(http2, name_len + value_len + FIELD_OVERHEAD)) {
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
     if (!is_request(frame)) return 0;
     rd_http2_head_add(&http2->head, &rd_http_shared_of(http2->carrier)->limits,
                       rd_slice_of((const char *)name, name_len),
@@ -107,19 +143,6 @@ static void end_input(rd_http2 *http2, int32_t id) {
     rd_conn_ref(conn);
     rd_http2_stream_end_input(conn);
     rd_conn_unref(conn);
-}
-
-static void fail_for_flood(rd_http2 *http2) {
-    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
-    if (http2->has_failed) return;
-    handler->on_refused(handler, http2->carrier, RD_ERR_HTTP2_FLOOD);
-    rd_http2_fail(http2, NGHTTP2_ENHANCE_YOUR_CALM);
-}
-
-static int charge(rd_http2 *http2) {
-    const uint64_t now = http2->carrier->set->loop->now_ms;
-    if (!rd_http2_account_charge(&http2->account, now)) fail_for_flood(http2);
-    return 0;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
@@ -307,7 +330,7 @@ static void fail(rd_http2 *http2, int code) {
 
 static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
     rd_http2 *http2 = rd_http2_of(carrier);
-    if (http2->is_busy) return;
+    if (http2->is_busy || http2->has_failed) return;
     rd_conn_ref(carrier);
     rd_http2_enter(http2);
     const uint64_t now = carrier->set->loop->now_ms;

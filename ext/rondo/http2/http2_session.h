@@ -26,6 +26,7 @@ typedef struct rd_http2 {
     rd_list streams; /* rd_http2_stream, see http2_stream.h */
     rd_http2_head head;
     size_t head_counted; /* of its memory, in the ledger */
+    size_t decoded;      /* bytes of the fields of the head or the trailers that come */
     int32_t head_id;     /* the stream whose head came last */
     rd_http2_account account;
     uint64_t framed;       /* bytes that the library has given to the carrier */

@@ -114,6 +114,60 @@ static void test_refusals_that_nobody_reads(void) {
     finish(fd);
 }
 
+/* Indexed fields are one byte each, and decode to as many as the table has. */
+static void put_bomb(wire *to, uint32_t id, bool is_trailers) {
+    static wire block;
+    static char value[4000];
+    block.len = 0;
+    memset(value, 'a', sizeof(value));
+    if (!is_trailers)
+        put(&block,
+            "\x82\x84\x86\x01\x01"
+            "a",
+            6);
+    put(&block, "\x40\x01x", 3);
+    put_length(&block, sizeof(value));
+    put(&block, value, sizeof(value));
+    while (block.len < FRAME) put(&block, "\xbe", 1);
+    put_frame(to, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, id,
+              block.bytes, block.len);
+}
+
+/* A head of a byte for each field of 4 KB, and trailers that are the same: neither is decoded to
+ * its end. */
+static void test_bombs(void) {
+    settings.linger_timeout_ms = 0;
+    for (int in_trailers = 0; in_trailers < 2; in_trailers++) {
+        const int fd = begin_with(answer_path);
+        if (in_trailers) put_head_with(&out, 1, 0, HEAD_FIELDS("POST", "/"));
+        put_bomb(&out, 1, in_trailers);
+        send_part(fd, out.bytes, out.len);
+        out.len = 0;
+        turn();
+        if (rd_conn_is_open(joined)) CHECK(rd_http2_of(joined)->decoded < 20000000);
+        tell(fd, &out);
+        CHECK_INT(server_said.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+        CHECK(server_said.closed);
+        finish(fd);
+    }
+}
+
+/* Heads that are a little too long are refused, and cost little. */
+static void test_heads_that_are_a_little_too_long(void) {
+    static char fields[40000];
+    settings.max_head_bytes = 16384;
+    const int fd = begin_with(answer_path);
+    const int len = snprintf(fields, sizeof(fields), "%s\nx-long ", HEAD_FIELDS("GET", "/"));
+    memset(fields + len, 'a', 16300);
+    for (uint32_t i = 0; i < 200; i++) {
+        put_head_with(&out, 2 * i + 1, NGHTTP2_FLAG_END_STREAM, fields);
+        tell(fd, &out);
+        CHECK_INT(peer_of(2 * i + 1)->status, 431);
+    }
+    CHECK_INT(server_said.goaway, NO_CODE);
+    finish(fd);
+}
+
 /* The body waits for a disk that is behind; a window that is given back too early is one that the
  * server did not mean to give. */
 static void test_windows_of_slow_disks(void) {
@@ -193,6 +247,8 @@ static void test_all(void) {
     test_other_streams_outlive_a_bad_head();
     test_other_streams_outlive_half_a_head();
     test_refusals_that_nobody_reads();
+    test_bombs();
+    test_heads_that_are_a_little_too_long();
     test_windows_of_slow_disks();
     test_files_that_are_read_first();
 }
