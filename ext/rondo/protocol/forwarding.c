@@ -100,6 +100,7 @@ static void join(rd_forward *forward) {
     rd_pump_join(conn, inner);
 }
 
+/* The client's stream may be reset by it, and the forward is over then. */
 static void pass_head(rd_forward *forward, const char *bytes) {
     rd_request *request = forward->request;
     const rd_http1_reply *reply = &forward->reply;
@@ -152,6 +153,7 @@ static size_t take_head(rd_forward *forward, const char *bytes, size_t len) {
         return (size_t)used;
     }
     pass_head(forward, bytes);
+    if (forward->request == NULL) return (size_t)used;
     if (rd_http1_reply_is_interim(reply)) {
         rd_http1_reply_init(reply, reply->to_head);
     } else {

@@ -20,9 +20,19 @@ static const rd_responder http1_responder; /* at the end of this file */
 
 /* ---- head ---- */
 
+/* The text of the head is that of HTTP/1.1, but what the application sees is not. A body without a
+ * length ended with its stream: it is all that follows. */
+RD_APART static void become_stream(rd_head *head, bool more_came) {
+    head->version = RD_HTTP_2;
+    if (head->framing != RD_FRAMING_NONE || !more_came) return;
+    head->framing = RD_FRAMING_STREAM;
+    head->section = 0; /* sections are those of requests without a body */
+}
+
 static void begin_request(rd_conn *conn, const char *bytes, size_t len, bool more_came) {
     rd_http1 *http = rd_http1_of(conn);
     rd_request *request = http->request;
+    if (http->is_stream) become_stream(&request->head, more_came);
     const bool has_room = rd_request_keep_head(request, bytes, len);
     request->conn = conn;
     request->responder = &http1_responder;

@@ -4,6 +4,8 @@
  */
 #include "protocol/http1_idle.h"
 
+#include "protocol/http1_body.h"
+
 bool rd_http1_is_between_requests(const rd_http1 *http) {
     if (http->input != RD_HTTP1_HEAD) return false;
     return http->request == NULL || rd_http1_parser_is_idle(&http->parser);
@@ -63,6 +65,13 @@ bool rd_http1_pack(rd_conn *conn, bool request, rd_packed *packed) {
     return true;
 }
 
+/* A body that had no length ended with its stream. */
+static void end_stream_body(rd_conn *conn) {
+    const rd_http1 *http = rd_http1_of(conn);
+    if (!rd_conn_is_open(conn) || http->input != RD_HTTP1_BODY) return;
+    if (http->request->head.framing == RD_FRAMING_STREAM) rd_http1_end_body(conn);
+}
+
 /* Takes the packed bytes, or reads the socket if there are none. Returns true when nothing else of
  * a request has been received. */
 static bool read_on(rd_conn *conn, const rd_packed *packed) {
@@ -73,6 +82,7 @@ static bool read_on(rd_conn *conn, const rd_packed *packed) {
         any = true;
     }
     if (!any) rd_conn_read_now(conn);
+    if (packed->is_stream) end_stream_body(conn);
     if (!rd_conn_is_open(conn)) return false;
     return any ? is_before_request(rd_http1_of(conn)) : rd_http1_is_idle(conn);
 }
@@ -80,6 +90,7 @@ static bool read_on(rd_conn *conn, const rd_packed *packed) {
 void rd_http1_unpack(rd_conn *conn, const rd_packed *packed) {
     rd_http1 *http = rd_http1_of(conn);
     http->served = packed->served;
+    http->is_stream = packed->is_stream;
     if (read_on(conn, packed) && packed->left_ms != UINT32_MAX) {
         rd_conn_set_deadline(conn, conn->set->loop->now_ms + packed->left_ms);
     }

@@ -54,6 +54,7 @@ typedef struct rd_http1 {
     bool too_long : 1;    /* the answer had more bytes than promised */
     bool disk_behind : 1; /* reading pauses until more of the body is written */
     bool early : 1;       /* counted in rd_http_shared.early_calls */
+    bool is_stream : 1;   /* the request came to another worker, on a stream of HTTP/2 */
 } rd_http1;
 
 static inline rd_http1 *rd_http1_of(rd_conn *conn) {

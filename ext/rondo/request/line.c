@@ -14,7 +14,7 @@ static void init(rd_line *line, uint32_t seats) {
     line->standing.is_line = true;
     line->len = 0;
     line->seats = seats;
-    line->inside = 0;
+    line->inside = line->away = 0;
 }
 
 rd_lines *rd_lines_new(uint32_t seats) {

@@ -31,11 +31,12 @@ typedef struct rd_line {
     uint32_t len;    /* of `waiting`; of calls only */
     uint32_t seats;
     uint32_t inside; /* seats that are taken */
+    uint32_t away;   /* requests that other workers answer: at most as many as there are seats */
 } rd_line;
 
 /* The lines of a connection that carries others: one for requests to the application, one for
  * requests that the static folder answers. Counted: the carrier holds a reference, and so does each
- * taken seat. */
+ * taken seat, and each request that another worker answers. */
 typedef struct rd_lines {
     rd_line calls, files;
     uint32_t refs;

@@ -139,7 +139,8 @@ bool rd_request_keep_head(rd_request *request, const char *bytes, size_t len);
 static inline bool rd_request_can_start_over(const rd_request *request) {
     if (!request->body_complete || request->body.spool != NULL) return false;
     return request->body.size == 0 ? request->head.framing != RD_FRAMING_CHUNKED
-                                   : request->head.framing == RD_FRAMING_LENGTH;
+                                   : request->head.framing == RD_FRAMING_LENGTH ||
+                                         request->head.framing == RD_FRAMING_STREAM;
 }
 
 /* Whether the method is GET or HEAD. */

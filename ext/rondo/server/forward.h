@@ -9,6 +9,9 @@
  *   client ══ TLS ══▶ stuck worker ── message: pair, head, body ──▶ sibling
  *          ◀═════════ watch thread ◀──── answer, by the pair ─────── application
  *
+ * Requests on streams of HTTP/2 are forwarded one by one, whatever else their connection does, but
+ * of one connection at most as many at a time as it has seats (request/line.h).
+ *
  * At most RD_FORWARDS_MAX run at a time; the other requests wait in the queue, as if there were no
  * forwards. A request is forwarded at most once and never repeated, because the sibling may have
  * begun it, or may have ended because of it. Each end of the pair closes when the other one is

@@ -167,18 +167,54 @@ static bool leave_stuck(rd_server *server, rd_request *request, uint64_t below) 
                  : rd_forward_begin(server, request, to);
 }
 
+/* A walk over the queue. */
+typedef struct rd_leaving {
+    rd_server *server;
+    uint64_t place; /* of the next request */
+    int moved;
+} rd_leaving;
+
+static bool is_over(const rd_leaving *leaving) {
+    return leaving->place >= LOOKED_AT || leaving->moved >= MOVED_PER_TURN;
+}
+
+static void look_at(rd_leaving *leaving, rd_request *request) {
+    const uint64_t delay_us = delay_here(leaving->server, leaving->place++);
+    leaving->moved += leave_stuck(leaving->server, request, delay_us);
+}
+
+/* The requests of a carrier's line go one by one: one that has to stay does not hold up the others.
+ */
+static void leave_line(rd_leaving *leaving, rd_line *line) {
+    rd_lines *lines = RD_CONTAINER(line, rd_lines, calls);
+    rd_lines_ref(lines);
+    for (rd_list *node = line->waiting.next, *next; node != &line->waiting && !is_over(leaving);
+         node = next) {
+        next = node->next;
+        look_at(leaving, RD_CONTAINER(node, rd_request, in_queue));
+    }
+    rd_lines_unref(lines);
+}
+
+static void leave_fifo(rd_leaving *leaving, rd_list *fifo) {
+    for (rd_list *node = fifo->next, *next; node != fifo && !is_over(leaving); node = next) {
+        next = node->next;
+        rd_standing *standing = RD_CONTAINER(node, rd_standing, node);
+        if (standing->is_line) {
+            leave_line(leaving, RD_CONTAINER(standing, rd_line, standing));
+        } else {
+            look_at(leaving, RD_CONTAINER(standing, rd_request, queued.standing));
+        }
+    }
+}
+
 void rd_handover_queued(rd_server *server) {
     const rd_siblings *siblings = &server->siblings;
     if (siblings->board == NULL || !is_stuck(server)) return;
     atomic_store_explicit(&server->score->stuck_ms, server->loop.now_ms, memory_order_relaxed);
-    rd_list *lines = &server->queue.lines, *node = lines->next;
-    int moved = 0;
-    for (uint64_t place = 0; place < LOOKED_AT && moved < MOVED_PER_TURN && node != lines;
-         place++) {
-        rd_request *request = rd_standing_first(node);
-        node = node->next;
-        moved += leave_stuck(server, request, delay_here(server, place));
-    }
+    rd_leaving leaving = {.server = server};
+    leave_fifo(&leaving, &server->queue.next);
+    leave_fifo(&leaving, &server->queue.lines);
 }
 
 /* The load of a worker, if it has not been stuck for a while. If a connection went back too early,

@@ -136,19 +136,20 @@ typedef union rd_rights {
     char room[CMSG_SPACE(sizeof(int))];
 } rd_rights;
 
-/* Listener, a zero byte, protocol. Nothing if both are empty. */
+static bool is_forward(const rd_handover_header *header) {
+    return header->flags & RD_HANDOVER_FORWARD;
+}
+
+/* Listener, a zero byte, protocol. Nothing if both are empty, but a forward always has them. */
 static size_t put_names(const rd_handover *handover, char names[RD_HANDOVER_NAMES_MAX]) {
     const rd_slice listener = handover->listener, protocol = handover->protocol;
-    if (listener.len == 0 && protocol.len == 0) return 0;
+    const bool is_named = listener.len > 0 || protocol.len > 0;
+    if (!is_named && !is_forward(&handover->header)) return 0;
     assert(listener.len + protocol.len < RD_HANDOVER_NAMES_MAX);
     if (listener.len > 0) memcpy(names, listener.ptr, listener.len);
     names[listener.len] = '\0';
     if (protocol.len > 0) memcpy(names + listener.len + 1, protocol.ptr, protocol.len);
     return listener.len + 1 + protocol.len;
-}
-
-static bool is_forward(const rd_handover_header *header) {
-    return header->flags & RD_HANDOVER_FORWARD;
 }
 
 static void complete_header(rd_handover *handover, int64_t to, size_t names, size_t bytes) {
@@ -234,6 +235,7 @@ static void take_packed(rd_handover *handover, const char *bytes) {
         .served = header->served,
         .left_ms = is_idle ? header->time : UINT32_MAX,
         .begun = (header->flags & RD_HANDOVER_NEW) == 0,
+        .is_stream = (header->flags & RD_HANDOVER_STREAM) != 0,
         .parts[RD_PACKED_INPUT] = rd_slice_of(bytes + header->names, header->len - header->names),
     };
 }

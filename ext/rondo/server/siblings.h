@@ -37,7 +37,8 @@ typedef struct rd_siblings {
 enum {
     RD_HANDOVER_IDLE = 1,    /* its worker stops: it is between two requests, or within a head */
     RD_HANDOVER_NEW = 2,     /* with RD_HANDOVER_IDLE: a PROXY header, if any, was not read yet */
-    RD_HANDOVER_FORWARD = 4, /* alone: only a request comes, see forward.h */
+    RD_HANDOVER_FORWARD = 4, /* only a request comes, see forward.h */
+    RD_HANDOVER_STREAM = 8,  /* with RD_HANDOVER_FORWARD: it came on a stream of HTTP/2 */
 };
 
 /* The header before the names and the bytes. Both ends are on the same machine, so it is a plain

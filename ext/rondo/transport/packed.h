@@ -22,6 +22,7 @@ typedef struct rd_packed {
     uint32_t served;  /* requests so far */
     uint32_t left_ms; /* until the protocol's deadline; UINT32_MAX: it has none */
     bool begun;       /* what comes only at the beginning, a PROXY header, was already read */
+    bool is_stream;   /* a request alone, which came on a stream of HTTP/2 */
     rd_slice parts[RD_PACKED_PARTS]; /* bytes that were read and not answered, in order */
 } rd_packed;
 
