@@ -305,6 +305,21 @@ static bool has_room_outside(rd_binding *binding) {
     return give_up_longest(binding);
 }
 
+/* A call without a place holds up no other request of its connection. */
+static void leave_seat(const rd_visit *visit) {
+    if (visit->request == NULL) return;
+    rd_lock(visit->runner->binding);
+    rd_queue_step_out(visit->runner->binding->server, visit->request);
+    rd_unlock(visit->runner->binding);
+}
+
+static void take_seat(const rd_visit *visit) {
+    if (visit->request == NULL) return;
+    rd_lock(visit->runner->binding);
+    rd_queue_step_in(visit->runner->binding->server, visit->request);
+    rd_unlock(visit->runner->binding);
+}
+
 static bool step_out(rd_visit *visit) {
     rd_binding *binding = visit->runner->binding;
     rd_pool *pool = &binding->pool;
@@ -312,6 +327,7 @@ static bool step_out(rd_visit *visit) {
     visit->stepped_out = true;
     pool->waiting++;
     leave_place(binding);
+    leave_seat(visit);
     return true;
 }
 
@@ -389,6 +405,7 @@ static int wait_in(rd_visit *visit, rd_list *line, bool at_once) {
     }
     pool->waiting--;
     write_busy(binding);
+    take_seat(visit);
     return state;
 }
 

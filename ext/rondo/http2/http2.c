@@ -145,6 +145,12 @@ static void end_input(rd_http2 *http2, int32_t id) {
     rd_conn_unref(conn);
 }
 
+static void reprioritize(rd_http2 *http2, const nghttp2_ext_priority_update *update) {
+    rd_conn *conn = conn_of(http2, update->stream_id);
+    const rd_slice value = rd_slice_of((const char *)update->field_value, update->field_value_len);
+    if (conn != NULL) rd_http2_stream_reprioritize(conn, value);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
     rd_http2 *http2 = data;
     (void)session;
@@ -161,6 +167,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         return 0;
     case NGHTTP2_WINDOW_UPDATE:
         return frame->window_update.window_size_increment < LEAST_STEP ? charge(http2) : 0;
+    case NGHTTP2_PRIORITY_UPDATE:
+        reprioritize(http2, frame->ext.payload);
+        return 0;
     default:
         return 0;
     }
@@ -266,6 +275,7 @@ static nghttp2_option *new_option(void) {
     if (nghttp2_option_new(&option) != 0) return NULL;
     nghttp2_option_set_no_auto_window_update(option, 1);
     nghttp2_option_set_no_closed_streams(option, 1);
+    nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
     nghttp2_option_set_max_continuations(option, CONTINUATIONS);
     nghttp2_option_set_max_send_header_block_length(option, HEAD_OUT_MAX);
     return option;
@@ -299,12 +309,22 @@ static void submit_settings(const rd_http2 *http2) {
 
 /* ---- the life of the connection ---- */
 
+/* A proxy's connection is not taken for one client. */
+static uint32_t seats_for(const rd_conn *carrier) {
+    const rd_http_shared *shared = rd_http_shared_of(carrier);
+    const rd_settings *settings = carrier->set->settings;
+    if (!rd_networks_contain(shared->trusted, shared->trusted_count, &carrier->peer)) {
+        return (uint32_t)settings->http2_seats;
+    }
+    return settings->proxy_seats > 0 ? (uint32_t)settings->proxy_seats : STREAMS;
+}
+
 static void on_open(rd_conn *carrier) {
     const rd_settings *settings = carrier->set->settings;
     rd_http2 *http2 = rd_alloc_zero(sizeof(*http2));
     *rd_http2_place(carrier) = http2;
     http2->carrier = carrier;
-    http2->lines = rd_lines_new((uint32_t)settings->http2_seats);
+    http2->lines = rd_lines_new(seats_for(carrier));
     http2->section = rd_http_shared_of(carrier)->sections.last;
     rd_http2_account_init(&http2->account, carrier->set->loop->now_ms);
     rd_list_init(&http2->streams);

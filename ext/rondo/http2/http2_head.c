@@ -5,9 +5,11 @@
 #include "http2/http2_head.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "http/field.h"
+#include "request/request.h"
 
 #define FIELD_OVERHEAD 32 /* RFC 9113, section 6.5.2 */
 
@@ -226,4 +228,31 @@ int rd_http2_head_finish(rd_http2_head *head, rd_slice *text) {
     APPEND(&head->whole, "\r\n");
     *text = rd_slice_of(rd_buffer_ptr(&head->whole), rd_buffer_len(&head->whole));
     return 0;
+}
+
+/* ---- priority ---- */
+
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t';
+}
+
+/* The urgency in one member of the dictionary, or `before`. */
+static uint8_t read_member(rd_slice member, uint8_t before) {
+    while (member.len > 0 && is_blank(member.ptr[0])) member.ptr++, member.len--;
+    if (member.len < 3 || member.ptr[0] != 'u' || member.ptr[1] != '=') return before;
+    const char digit = member.ptr[2];
+    const bool ends = member.len == 3 || member.ptr[3] == ';' || is_blank(member.ptr[3]);
+    return ends && digit >= '0' && digit <= '7' ? (uint8_t)(digit - '0') : before;
+}
+
+uint8_t rd_http2_urgency(rd_slice priority) {
+    uint8_t urgency = RD_URGENCY_DEFAULT;
+    while (priority.len > 0) {
+        const char *comma = memchr(priority.ptr, ',', priority.len);
+        const size_t len = comma == NULL ? priority.len : (size_t)(comma - priority.ptr);
+        const size_t used = comma == NULL ? len : len + 1;
+        urgency = read_member(rd_slice_of(priority.ptr, len), urgency);
+        priority = rd_slice_of(priority.ptr + used, priority.len - used);
+    }
+    return urgency;
 }

@@ -44,6 +44,10 @@ void rd_http2_head_add(rd_http2_head *head, const rd_head_limits *limits, rd_sli
 /* Returns 0 and the text, which is there until the next begin; or RD_ERR_*. */
 int rd_http2_head_finish(rd_http2_head *head, rd_slice *text);
 
+/* How urgent the value of a Priority field is: 0 is the most urgent. It is a dictionary of which
+ * the server needs the key u (RFC 9218, section 4.1). */
+uint8_t rd_http2_urgency(rd_slice priority);
+
 /* Memory that it holds. */
 size_t rd_http2_head_memory(const rd_http2_head *head);
 

@@ -343,6 +343,12 @@ static void share(rd_http2 *http2, int32_t id) {
     nghttp2_session_change_extpri_stream_priority(http2->session, id, &priority, 0);
 }
 
+static uint8_t urgency_of(const rd_request *request) {
+    const rd_header *field = rd_head_find(&request->head, RD_HEADER_PRIORITY);
+    return field == NULL ? RD_URGENCY_DEFAULT
+                         : rd_http2_urgency(rd_request_header_value(request, field));
+}
+
 /* Returns the code of the rule that the head breaks, or 0. */
 static int parse(rd_http2 *http2, rd_request *request, rd_slice text) {
     rd_http_shared *shared = rd_http_shared_of(http2->carrier);
@@ -407,6 +413,7 @@ void rd_http2_stream_open(rd_http2 *http2, int32_t id, rd_slice text, int code, 
     rd_request *request = http->request = rd_request_new(&rd_http_shared_of(conn)->requests);
     if (code == 0) code = parse(http2, request, text);
     if (code == 0) code = frame_body(request, stream->is_upgrade, ends);
+    if (code == 0) request->queued.urgency = urgency_of(request);
     request->conn = conn;
     request->responder = &rd_http2_responder;
     if (code != 0) {
@@ -450,4 +457,9 @@ void rd_http2_stream_end_input(rd_conn *conn) {
 void rd_http2_stream_closed(rd_conn *conn) {
     rd_http2_stream_of(conn)->is_gone = true;
     rd_conn_close(conn);
+}
+
+void rd_http2_stream_reprioritize(rd_conn *conn, rd_slice priority) {
+    rd_request *request = conn->protocol == &stream_protocol ? rd_http1_of(conn)->request : NULL;
+    if (request != NULL) rd_request_set_urgency(request, rd_http2_urgency(priority));
 }

@@ -19,6 +19,9 @@ void rd_http2_stream_take(rd_conn *conn, const char *bytes, size_t len);
 /* The client sends no more on the stream. */
 void rd_http2_stream_end_input(rd_conn *conn);
 
+/* The client has sent a PRIORITY_UPDATE (RFC 9218, section 7.1). The library has read it, too. */
+void rd_http2_stream_reprioritize(rd_conn *conn, rd_slice priority);
+
 /* The library has closed the stream. */
 void rd_http2_stream_closed(rd_conn *conn);
 

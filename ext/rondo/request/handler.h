@@ -49,6 +49,8 @@ typedef struct rd_http_shared {
     struct rd_ws_deflate *deflate; /* of endpoint/; created for the first client that deflates */
     const rd_network *proxies;     /* peers that must open with the PROXY protocol */
     size_t proxy_count;
+    const rd_network *trusted; /* peers that bring requests of many clients: trusted_proxies */
+    size_t trusted_count;
     const rd_protocol *http2; /* for clients that begin with it on a plain port, or NULL */
     bool proxy_optional;      /* these peers may also open without it */
     uint32_t streams;         /* of all HTTP/2 connections */

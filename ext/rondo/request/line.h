@@ -7,9 +7,11 @@
  *
  *   request ──▶ waiting ──(a seat)──▶ inside ──(answered, or its call is over)──▶ the seat is free
  *
- * A line is in the FIFO while it has a waiting request and a free seat. A connection that carries
- * no others has one request at a time: the request is a line by itself and has its own rd_standing.
- * A connection that carries others has an rd_lines. Under the loop lock.
+ * A line is in the FIFO while it has a waiting request and a free seat. A seat is held while the
+ * call holds a place in the application: a call that waits for its client, or stands aside, or that
+ * another worker answers has none. A connection that carries no others has one request at a time:
+ * the request is a line by itself and has its own rd_standing. A connection that carries others has
+ * an rd_lines. Under the loop lock.
  */
 #ifndef RD_REQUEST_LINE_H
 #define RD_REQUEST_LINE_H
@@ -27,11 +29,13 @@ typedef struct rd_standing {
 
 typedef struct rd_line {
     rd_standing standing;
-    rd_list waiting; /* of rd_request.in_queue */
+    rd_list waiting; /* of rd_request.in_queue, the most urgent first, then by arrival */
+    rd_list seated;  /* of rd_request.queued.standing: those that have a seat, the first first */
     uint32_t len;    /* of `waiting`; of calls only */
     uint32_t seats;
-    uint32_t inside; /* seats that are taken */
+    uint32_t inside; /* seats that are taken; more than there are while others leave threads free */
     uint32_t away;   /* requests that other workers answer: at most as many as there are seats */
+    bool is_full;    /* it stands among the lines that wait for a seat */
 } rd_line;
 
 /* The lines of a connection that carries others: one for requests to the application, one for
@@ -48,24 +52,8 @@ rd_lines *rd_lines_new(uint32_t seats);
 void rd_lines_ref(rd_lines *lines);
 void rd_lines_unref(rd_lines *lines);
 
-/* Whether the next request of the line may be taken. */
-static inline bool rd_line_is_ready(const rd_line *line) {
-    return line->inside < line->seats && !rd_list_is_empty(&line->waiting);
-}
-
-/* Puts a line that is ready at the end of the FIFO, unless it is in one already. */
-static inline void rd_line_stand(rd_list *fifo, rd_line *line) {
-    if (rd_line_is_ready(line) && !rd_list_is_linked(&line->standing.node)) {
-        rd_list_append(fifo, &line->standing.node);
-    }
-}
-
-/* Call it when a request has left `waiting`, or a seat was taken: a line that is not ready leaves
- * its FIFO. */
-static inline void rd_line_settle(rd_line *line) {
-    if (!rd_line_is_ready(line) && rd_list_is_linked(&line->standing.node)) {
-        rd_list_unlink(&line->standing.node);
-    }
-}
+/* Call it when `waiting` or `inside` has changed. The line stands in one of the lists, or in none:
+ * at the end of `fifo` if its next request may be taken, of `full` if all its seats are taken. */
+void rd_line_place(rd_line *line, rd_list *fifo, rd_list *full);
 
 #endif

@@ -26,6 +26,8 @@ rd_request *rd_request_new(rd_request_pool *pool) {
         rd_list_init(&request->queued.standing.node);
         request->queued.standing.is_line = false;
         request->queued.place = RD_PLACE_NONE;
+        request->queued.urgency = RD_URGENCY_DEFAULT;
+        request->queued.is_out = false;
         rd_list_init(&request->waiters);
         request->bytes = request->inline_bytes;
         rd_body_init(&request->body, pool->ledger, &pool->spools);
@@ -160,4 +162,25 @@ bool rd_request_keep_head(rd_request *request, const char *bytes, size_t len) {
     memcpy(request->bytes, bytes, len);
     return len <= RD_LEDGER_FREE ||
            rd_ledger_resize(request->pool->ledger, RD_LEDGER_INPUT, &request->head_counted, len);
+}
+
+/* A connection has few streams at a time, so the walk is short; most requests are as urgent as the
+ * last one. */
+void rd_request_join_line(rd_request *request, rd_line *line) {
+    rd_list *before = &line->waiting;
+    while (before->prev != &line->waiting &&
+           RD_CONTAINER(before->prev, rd_request, in_queue)->queued.urgency >
+               request->queued.urgency) {
+        before = before->prev;
+    }
+    rd_list_insert_before(before, &request->in_queue);
+}
+
+void rd_request_set_urgency(rd_request *request, uint8_t urgency) {
+    const rd_queued *queued = &request->queued;
+    const bool waits = queued->place == RD_PLACE_WAITING || queued->place == RD_PLACE_FILES;
+    request->queued.urgency = urgency;
+    if (!waits || queued->line == NULL) return;
+    rd_list_unlink(&request->in_queue);
+    rd_request_join_line(request, queued->line);
 }

@@ -19,6 +19,7 @@
 #include "transport/conn.h"
 
 #define RD_REQUEST_INLINE_BYTES 1024
+#define RD_URGENCY_DEFAULT      3 /* RFC 9218, section 4.1 */
 
 typedef struct rd_request_pool {
     rd_request *free;
@@ -48,11 +49,13 @@ typedef enum rd_place {
 
 /* The part of a request that belongs to the queues of the server. */
 typedef struct rd_queued {
-    rd_standing standing; /* while it is a line by itself */
+    rd_standing standing; /* while it is a line by itself, or has a seat of one */
     rd_line *line;        /* in which it waits, or whose seat it has; NULL: the request is a line
                            * by itself */
     rd_list by_age;       /* of the requests that wait for the application, the oldest first */
     rd_place place;
+    uint8_t urgency; /* in its line: 0 is the most urgent (RFC 9218) */
+    bool is_out;     /* SEATED: its seat is free, because its call holds no place */
 } rd_queued;
 
 typedef struct rd_request_times {
@@ -155,6 +158,12 @@ static inline rd_request *rd_standing_first(rd_list *node) {
     const rd_line *line = RD_CONTAINER(standing, rd_line, standing);
     return RD_CONTAINER(line->waiting.next, rd_request, in_queue);
 }
+
+/* Joins a line, behind those that are as urgent. */
+void rd_request_join_line(rd_request *request, rd_line *line);
+
+/* A request that waits in a line changes its place there. */
+void rd_request_set_urgency(rd_request *request, uint8_t urgency);
 
 static inline rd_slice rd_request_slice(const rd_request *request, rd_span span) {
     return rd_span_slice(span, request->bytes);

@@ -59,7 +59,7 @@ bool rd_server_next_event(rd_server *server, rd_event *event, bool goes_on) {
 
 /* In a turn without requests, when no other thread left something to do. */
 static bool is_idle(const rd_server *server) {
-    return server->queue.batch_count == 0 && !rd_queue_has_work(&server->queue) &&
+    return server->queue.batch_count == 0 && !rd_queue_has_work(server) &&
            rd_list_is_empty(&server->events.waiting);
 }
 

@@ -50,6 +50,11 @@ static void expect_late(rd_server *server, uint64_t at_ms) {
     rd_timer_set(&server->loop.timers, &server->files.timer, at_ms);
 }
 
+/* A file is answered at once: no seat of this line is ever taken. */
+static void place_line(rd_server *server, rd_line *line) {
+    rd_line_place(line, &server->files.found, &server->files.found);
+}
+
 /* The request waits in the line of its connection's descriptor, see request/line.h. */
 static void wait_for_answer(rd_server *server, rd_request *request) {
     rd_lines *lines = rd_conn_lines(request->conn);
@@ -59,8 +64,8 @@ static void wait_for_answer(rd_server *server, rd_request *request) {
     if (line == NULL) {
         rd_list_append(&server->files.found, &request->queued.standing.node);
     } else {
-        rd_list_append(&line->waiting, &request->in_queue);
-        rd_line_stand(&server->files.found, line);
+        rd_request_join_line(request, line);
+        place_line(server, line);
     }
 }
 
@@ -174,24 +179,24 @@ bool rd_files_wait(const rd_server *server) {
            (!rd_list_is_empty(&server->files.later) && may_open(server));
 }
 
-static void leave_line(rd_request *request) {
+static void leave_line(rd_server *server, rd_request *request) {
     if (request->queued.line == NULL) {
         rd_list_unlink(&request->queued.standing.node);
     } else {
         rd_list_unlink(&request->in_queue);
-        rd_line_settle(request->queued.line);
+        place_line(server, request->queued.line);
     }
     request->queued.place = RD_PLACE_NONE;
 }
 
-void rd_files_leave(rd_request *request) {
-    leave_line(request);
+void rd_files_leave(rd_server *server, rd_request *request) {
+    leave_line(server, request);
     rd_static_let_go(request);
     rd_request_unref(request);
 }
 
 static void answer(rd_server *server, rd_request *request) {
-    leave_line(request);
+    leave_line(server, request);
     rd_static_answer(server->files.folder, request);
     rd_static_let_go(request);
     rd_request_unref(request);
@@ -204,10 +209,11 @@ static int answer_line(rd_server *server, rd_line *line, int most) {
     int count = 0;
     rd_lines_ref(lines);
     rd_list_unlink(&line->standing.node);
-    for (; count < most && (uint32_t)count < line->seats && rd_line_is_ready(line); count++) {
+    for (; count < most && (uint32_t)count < line->seats; count++) {
+        if (rd_list_is_empty(&line->waiting)) break;
         answer(server, RD_CONTAINER(line->waiting.next, rd_request, in_queue));
     }
-    rd_line_stand(&server->files.found, line);
+    place_line(server, line);
     rd_lines_unref(lines);
     return count;
 }
@@ -235,7 +241,7 @@ void rd_files_answer(rd_server *server) {
 
 void rd_files_clear(rd_server *server) {
     while (!rd_list_is_empty(&server->files.found)) {
-        rd_files_leave(rd_standing_first(server->files.found.next));
+        rd_files_leave(server, rd_standing_first(server->files.found.next));
     }
     for (rd_list *node; (node = rd_list_shift(&server->files.opened)) != NULL;) {
         rd_file_opening_free(RD_CONTAINER(node, rd_file_opening, in_list));

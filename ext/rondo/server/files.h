@@ -36,7 +36,7 @@ int rd_files_open(struct rd_server *server, const char *folder, bool alone);
 bool rd_files_take(struct rd_server *server, rd_request *request);
 
 /* The client is gone while its request waits for an answer. */
-void rd_files_leave(rd_request *request);
+void rd_files_leave(struct rd_server *server, rd_request *request);
 
 /* Answers requests that are ready. Part of every turn. */
 void rd_files_answer(struct rd_server *server);

@@ -215,6 +215,7 @@ void rd_handover_queued(rd_server *server) {
     rd_leaving leaving = {.server = server};
     leave_fifo(&leaving, &server->queue.next);
     leave_fifo(&leaving, &server->queue.lines);
+    leave_fifo(&leaving, &server->queue.full);
 }
 
 /* The load of a worker, if it has not been stuck for a while. If a connection went back too early,

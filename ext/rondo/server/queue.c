@@ -23,11 +23,15 @@ static rd_list *fifo_for(rd_queue *queue, const void *owner) {
     return goes_on ? &queue->next : &queue->lines;
 }
 
+static void place_line(rd_queue *queue, rd_line *line) {
+    rd_line_place(line, fifo_for(queue, line), &queue->full);
+}
+
 RD_APART static void join_line(rd_queue *queue, rd_request *request, rd_line *line) {
     request->queued.line = line;
-    rd_list_append(&line->waiting, &request->in_queue);
+    rd_request_join_line(request, line);
     queue->behind += line->len++ >= line->seats;
-    rd_line_stand(fifo_for(queue, line), line);
+    place_line(queue, line);
 }
 
 /* A request of a carried connection waits in its carrier's line. */
@@ -49,7 +53,7 @@ static void wait_in_line(rd_server *server, rd_request *request) {
 RD_APART static void leave_shared_line(rd_queue *queue, rd_request *request, rd_line *line) {
     rd_list_unlink(&request->in_queue);
     queue->behind -= --line->len >= line->seats;
-    rd_line_settle(line);
+    place_line(queue, line);
 }
 
 static inline void leave_queue(rd_queue *queue, rd_request *request) {
@@ -70,18 +74,75 @@ static inline void leave_line(rd_queue *queue, rd_request *request) {
 
 /* ---- seats ---- */
 
-RD_APART static void take_seat(rd_request *request, rd_line *line) {
+static void sit_down(rd_queue *queue, rd_request *request) {
+    rd_line *line = request->queued.line;
+    request->queued.is_out = false;
+    rd_list_append(&line->seated, &request->queued.standing.node);
+    line->inside++;
+    place_line(queue, line);
+}
+
+static void get_up(rd_queue *queue, rd_request *request) {
+    rd_line *line = request->queued.line;
+    request->queued.is_out = true;
+    rd_list_unlink(&request->queued.standing.node);
+    line->inside--;
+    place_line(queue, line);
+}
+
+RD_APART static void take_seat(rd_queue *queue, rd_request *request, rd_line *line) {
     request->queued.place = RD_PLACE_SEATED;
     rd_lines_ref(RD_CONTAINER(line, rd_lines, calls));
-    line->inside++;
-    rd_line_settle(line);
+    sit_down(queue, request);
 }
 
 RD_APART static void free_seat(rd_queue *queue, rd_request *request) {
     rd_line *line = request->queued.line;
+    if (!request->queued.is_out) get_up(queue, request);
     request->queued.place = RD_PLACE_NONE;
-    line->inside--;
-    rd_line_stand(fifo_for(queue, line), line);
+    request->queued.is_out = false;
+    rd_lines_unref(RD_CONTAINER(line, rd_lines, calls));
+}
+
+static bool is_seated(const rd_request *request) {
+    return request->queued.place == RD_PLACE_SEATED && !request->queued.is_out;
+}
+
+void rd_queue_step_out(rd_server *server, rd_request *request) {
+    if (is_seated(request)) get_up(&server->queue, request);
+}
+
+/* It does not wait for a seat: its call has begun. */
+void rd_queue_step_in(rd_server *server, rd_request *request) {
+    if (request->queued.place == RD_PLACE_SEATED && request->queued.is_out) {
+        sit_down(&server->queue, request);
+    }
+}
+
+/* When the request that has had its seat for longest gives it away. */
+static uint64_t patient_until_ns(const rd_server *server, const rd_line *line) {
+    if (server->settings.fibers == 0 || rd_list_is_empty(&line->seated)) return UINT64_MAX;
+    const rd_request *first = RD_CONTAINER(line->seated.next, rd_request, queued.standing.node);
+    return first->times.taken_ns + (uint64_t)server->settings.seat_patience_ms * 1000000;
+}
+
+static rd_line *line_at(rd_list *node) {
+    return RD_CONTAINER(RD_CONTAINER(node, rd_standing, node), rd_line, standing);
+}
+
+/* The first line that waits for a seat is asked; the others are asked in later turns. */
+void rd_queue_lose_patience(rd_server *server) {
+    rd_queue *queue = &server->queue;
+    rd_line *line = line_at(queue->full.next);
+    if (server->settings.fibers == 0) return;
+    if (patient_until_ns(server, line) > server->loop.now_ns) {
+        rd_list_append(&queue->full, rd_list_shift(&queue->full));
+        return;
+    }
+    rd_lines_ref(RD_CONTAINER(line, rd_lines, calls));
+    while (patient_until_ns(server, line) <= server->loop.now_ns) {
+        get_up(queue, RD_CONTAINER(line->seated.next, rd_request, queued.standing.node));
+    }
     rd_lines_unref(RD_CONTAINER(line, rd_lines, calls));
 }
 
@@ -196,24 +257,56 @@ void rd_queue_shed(rd_server *server) {
     }
 }
 
+/* Of the line that is asked next. */
+RD_APART static uint64_t seat_due_ns(const rd_server *server) {
+    return patient_until_ns(server, line_at(server->queue.full.next));
+}
+
 uint64_t rd_queue_due_ns(const rd_server *server) {
     const rd_request *first = oldest(server);
-    const uint64_t due = server->calls.due_ns;
+    uint64_t due = server->calls.due_ns;
+    if (!rd_list_is_empty(&server->queue.full) && seat_due_ns(server) < due) {
+        due = seat_due_ns(server);
+    }
     return first != NULL && late_ns(server, first) < due ? late_ns(server, first) : due;
 }
 
 /* ---- out ---- */
 
-/* Of the line that stands in `next`. */
-RD_APART static void end_round(rd_queue *queue) {
-    if (queue->round_left > 0) return;
-    rd_list_append(&queue->lines, rd_list_shift(&queue->next));
-    queue->current = NULL;
+/* A fourth of the places stays free, and one at least, so that who comes next need not wait for the
+ * calls of a line that goes beyond its seats. */
+bool rd_queue_goes_beyond(const rd_server *server) {
+    const rd_score_row *row = server->score;
+    const uint64_t places = atomic_load_explicit(&row->max_threads, memory_order_relaxed);
+    const uint64_t busy = atomic_load_explicit(&row->busy, memory_order_relaxed);
+    return busy + 1 + (places < 8 ? 1 : places / 4) <= places;
 }
 
-static inline void end_quantum(rd_queue *queue) {
+bool rd_queue_has_requests(const rd_server *server) {
+    const rd_queue *queue = &server->queue;
+    if (rd_queue_is_ready(queue)) return true;
+    return !rd_list_is_empty(&queue->full) && rd_queue_goes_beyond(server);
+}
+
+bool rd_queue_has_work(const rd_server *server) {
+    return rd_queue_has_requests(server) || !rd_list_is_empty(&server->queue.guests);
+}
+
+/* Of the line that stands in `next`. If nobody else waits, the next round may only begin after a
+ * turn: clients with one request at a time have sent their next ones, which nobody has read. */
+RD_APART static void end_round(rd_server *server) {
+    rd_queue *queue = &server->queue;
+    if (queue->round_left > 0) return;
+    const bool is_alone = rd_list_is_empty(&queue->lines);
+    rd_list_append(&queue->lines, rd_list_shift(&queue->next));
+    queue->current = NULL;
+    if (is_alone && server->conns.count > 1) queue->batch_count = UINT32_MAX;
+}
+
+static inline void end_quantum(rd_server *server) {
+    rd_queue *queue = &server->queue;
     if (!rd_list_is_empty(&queue->next)) {
-        end_round(queue);
+        end_round(server);
         return;
     }
     queue->current = NULL;
@@ -221,7 +314,7 @@ static inline void end_quantum(rd_queue *queue) {
 }
 
 void rd_queue_end_quantum(rd_server *server) {
-    end_quantum(&server->queue);
+    end_quantum(server);
 }
 
 static bool batch_is_over(rd_server *server, uint64_t now) {
@@ -255,7 +348,7 @@ static inline void begin_round(rd_server *server, const void *owner, uint64_t no
 /* If more requests of the line wait, its round continues with them. */
 RD_APART static void go_on_with(rd_queue *queue, rd_line *line) {
     queue->round_left = line->seats - 1;
-    if (!rd_list_is_linked(&line->standing.node)) return;
+    if (line->is_full || !rd_list_is_linked(&line->standing.node)) return;
     rd_list_unlink(&line->standing.node);
     rd_list_append(&queue->next, &line->standing.node);
 }
@@ -266,7 +359,7 @@ RD_APART static rd_request *take_of_line(rd_server *server, rd_line *line, bool 
     rd_queue *queue = &server->queue;
     rd_request *request = of_node(line->waiting.next);
     leave_line(queue, request);
-    take_seat(request, line);
+    take_seat(queue, request, line);
     if (!goes_on) {
         begin_round(server, line, now);
         go_on_with(queue, line);
@@ -276,10 +369,25 @@ RD_APART static rd_request *take_of_line(rd_server *server, rd_line *line, bool 
     return request;
 }
 
+/* Nobody waits for a turn, and threads are free: the lines that wait for seats go on, one request
+ * each. Their round is over at once. */
+RD_APART static rd_request *take_beyond(rd_server *server, uint64_t now) {
+    rd_queue *queue = &server->queue;
+    rd_list *node = rd_list_shift(&queue->full);
+    rd_line *line = line_at(node);
+    rd_request *request = of_node(line->waiting.next);
+    rd_list_append(&queue->full, node);
+    leave_line(queue, request);
+    take_seat(queue, request, line);
+    begin_round(server, NULL, now);
+    return request;
+}
+
 /* The first request of the line whose turn it is. Most requests are a line by themselves. */
 static rd_request *take_first(rd_server *server, uint64_t now) {
     rd_queue *queue = &server->queue;
     const bool goes_on = !rd_list_is_empty(&queue->next);
+    if (!goes_on && rd_list_is_empty(&queue->lines)) return take_beyond(server, now);
     rd_standing *standing =
         RD_CONTAINER(goes_on ? queue->next.next : queue->lines.next, rd_standing, node);
     if (standing->is_line) {
@@ -303,12 +411,12 @@ static void begin_call(rd_server *server, rd_request *request, uint64_t now) {
 
 rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
     rd_queue *queue = &server->queue;
-    if (before == NULL && !rd_queue_is_ready(queue)) return NULL;
+    if (before == NULL && !rd_queue_has_requests(server)) return NULL;
     uint64_t now = rd_clock_ns();
     server->lead.seen_ns = now;
     if (before != NULL) let_go(server, before, now);
-    if (!rd_queue_is_ready(queue)) return NULL;
-    if (now >= queue->quantum_end_ns) end_quantum(queue);
+    if (!rd_queue_has_requests(server)) return NULL;
+    if (now >= queue->quantum_end_ns) end_quantum(server);
     if (batch_is_over(server, now)) return NULL;
     rd_request *request = take_first(server, now);
     begin_call(server, request, now);
@@ -320,6 +428,7 @@ rd_request *rd_server_next_request(rd_server *server, rd_request *before) {
 void rd_queue_init(rd_queue *queue) {
     rd_list_init(&queue->lines);
     rd_list_init(&queue->next);
+    rd_list_init(&queue->full);
     rd_list_init(&queue->by_age);
     rd_list_init(&queue->guests);
     rd_list_init(&queue->excess);
@@ -345,6 +454,7 @@ static void empty(rd_queue *queue, rd_list *fifo) {
 void rd_queue_clear(rd_queue *queue) {
     empty(queue, &queue->next);
     empty(queue, &queue->lines);
+    empty(queue, &queue->full);
     unref_all(&queue->excess);
     unref_all(&queue->guests);
 }

@@ -30,12 +30,13 @@ struct rd_server;
 typedef struct rd_queue {
     rd_list lines;   /* rd_standing: in the order in which they get their turn */
     rd_list next;    /* rd_standing, at most one: the line whose round continues */
+    rd_list full;    /* rd_standing: lines that wait for a seat */
     rd_list by_age;  /* with queue_timeout_ms: requests in lines, the oldest first */
     rd_list guests;  /* requests of connections that may move to another worker; see handover.h */
     rd_list excess;  /* requests beyond max_queue, to be answered 503 */
     uint32_t len;    /* of requests in lines, with or without a free seat, and of guests */
     uint32_t behind; /* of these, the requests of lines beyond their seats */
-    uint32_t batch_count;
+    uint32_t batch_count; /* of requests; UINT32_MAX: the batch is over */
     uint64_t batch_since_ns;
     uint64_t quantum_end_ns;
     uint64_t handed_wait_ns; /* how long the request being read waited in another worker */
@@ -51,11 +52,16 @@ static inline bool rd_queue_is_ready(const rd_queue *queue) {
     return !rd_list_is_empty(&queue->lines) || !rd_list_is_empty(&queue->next);
 }
 
-/* Whether a request can be taken now, or would be if no other worker took it. The queue may be long
- * without that: its requests wait for seats of their lines then. */
-static inline bool rd_queue_has_work(const rd_queue *queue) {
-    return rd_queue_is_ready(queue) || !rd_list_is_empty(&queue->guests);
-}
+/* Whether lines that wait for a seat go on without one: enough threads are free. For a queue in
+ * which nobody waits for its turn. */
+bool rd_queue_goes_beyond(const struct rd_server *server);
+
+/* Whether a request can be taken now. The queue may be long without that: its requests wait for
+ * seats of their lines then. */
+bool rd_queue_has_requests(const struct rd_server *server);
+
+/* The same, or would be if no other worker took it. */
+bool rd_queue_has_work(const struct rd_server *server);
 
 /* Adds a request that is ready for the application. */
 void rd_queue_add(struct rd_server *server, rd_request *request);
@@ -66,6 +72,14 @@ void rd_queue_sort_guests(struct rd_server *server);
 /* The request leaves the queue, or gives back its seat. If its call continues without a client, the
  * end of the call gives the seat back. */
 void rd_queue_leave(struct rd_server *server, rd_request *request);
+
+/* The call of the request has left its place in the application, or has one again. */
+void rd_queue_step_out(struct rd_server *server, rd_request *request);
+void rd_queue_step_in(struct rd_server *server, rd_request *request);
+
+/* With fibers: calls that have had their seats for seat_patience_ms give them to requests that wait
+ * for them. */
+void rd_queue_lose_patience(struct rd_server *server);
 
 /* A line whose quantum is over goes to the end, unless requests of its round are still to come. */
 void rd_queue_end_quantum(struct rd_server *server);

@@ -55,7 +55,7 @@ static void on_left(rd_handler *handler, rd_request *request) {
     rd_server *server = server_of(handler);
     switch (request->queued.place) {
     case RD_PLACE_FILES:
-        rd_files_leave(request);
+        rd_files_leave(server, request);
         break;
     case RD_PLACE_FORWARDED:
         rd_forward_leave(server, request);

@@ -136,7 +136,7 @@ void rd_server_write_scores(rd_server *server);
 
 /* Whether the application could be called now, for a request, an event or a task. Locked. */
 static inline bool rd_server_has_calls(const rd_server *server) {
-    return rd_queue_has_work(&server->queue) || server->events.ready_count > 0;
+    return rd_queue_has_work(server) || server->events.ready_count > 0;
 }
 
 /* Whether a stop was asked for. Any thread. */

@@ -28,7 +28,7 @@ static bool has_own_work(const rd_server *server) {
 static bool must_not_sleep(rd_server *server, bool takes_requests) {
     if (rd_stop_is_due(server)) return true;
     if (rd_server_is_done(server) || has_own_work(server) || server->lead.expected) return true;
-    return takes_requests && (rd_queue_is_ready(&server->queue) || server->events.ready_count > 0);
+    return takes_requests && (rd_queue_has_requests(server) || server->events.ready_count > 0);
 }
 
 static void enter_phase(rd_server *server, rd_phase phase) {
@@ -151,6 +151,7 @@ static void process(rd_server *server, rd_ready_set *found, bool was_idle) {
     rd_accept_limit(server);
     rd_files_answer(server); /* may let in one request too many */
     rd_queue_shed(server);
+    if (!rd_list_is_empty(&server->queue.full)) rd_queue_lose_patience(server);
     rd_calls_check(server);
     if (server->loop.disk != NULL) check_disk(server);
     rd_server_write_scores(server);
@@ -187,8 +188,9 @@ bool rd_server_turn_apart(rd_server *server, rd_ready_set *found) {
     if (has_own_work(server)) timeout = 0;
     /* The first turns are short, so that siblings learn of it soon; so are all while requests wait,
      * because each turn asks the siblings again. */
+    const bool has_full = !rd_list_is_empty(&server->queue.full);
     bool is_new = rd_clock_ns() - server->lead.watch_since_ns < RD_HANDOVER_AWAY_NS;
-    bool asks = server->siblings.board != NULL && (rd_queue_has_work(&server->queue) || is_new);
+    bool asks = server->siblings.board != NULL && (rd_queue_has_work(server) || has_full || is_new);
     int64_t most = asks ? RD_WATCH_ASK_US : server->lead.way.wait_us;
     if (timeout < 0 || timeout > most) timeout = most;
     server->lead.watch_waits = true;

@@ -66,7 +66,7 @@ static rd_left_over turn(rd_runner *runner) {
     server->lead.thread = runner->self;
     rd_server_turn(server, wait, rd_pool_has_place(binding));
     rd_left_over left = {rd_server_is_done(server), binding->lent.released != NULL,
-                         server->events.ready_count > 0, rd_queue_is_ready(&server->queue),
+                         server->events.ready_count > 0, rd_queue_has_requests(server),
                          pool->active > runner->inside || server->lead.way.was_called};
     runner->has_incidents = rd_has_incidents(&server->incidents);
     bool slept = server->lead.slept;

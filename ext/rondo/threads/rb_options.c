@@ -133,6 +133,8 @@ void rd_take_options(rd_binding *binding, VALUE options) {
     binding->proxies.trusted =
         networks_of(rd_option(options, "trusted_proxies"), "trusted_proxies", &count);
     binding->proxies.count = count;
+    binding->server->http.trusted = binding->proxies.trusted;
+    binding->server->http.trusted_count = count;
     rd_network *proxies =
         networks_of(rd_option(options, "proxy_protocol_from"), "proxy_protocol_from", &count);
     rd_server_set_proxies(binding->server, proxies, count);

@@ -101,7 +101,7 @@ bool rd_serve_waits(rd_binding *binding, bool *others) {
     rd_server *server = binding->server;
     rd_lock(binding);
     *others = server->events.ready_count > 0;
-    const bool waits = *others || rd_queue_is_ready(&server->queue);
+    const bool waits = *others || rd_queue_has_requests(server);
     rd_unlock(binding);
     return waits;
 }

@@ -108,9 +108,27 @@ static void test_sizes(void) {
     rd_http2_head_clear(&head);
 }
 
+static void test_urgency(void) {
+    static const struct {
+        const char *priority;
+        uint8_t urgency;
+    } rows[] = {
+        {"", 3},        {"u=0", 0},   {"u=7", 7},    {"u=8", 3},      {"u=-1", 3},
+        {"u=10", 3},    {"i", 3},     {"i, u=1", 1}, {"u=5,i", 5},    {"u=5;a=b, i", 5},
+        {"u=5 , i", 5}, {"\tu=2", 2}, {"au=1", 3},   {"u=1, u=2", 2}, {"u", 3},
+        {",,", 3},      {"U=1", 3},   {"u=", 3},     {"x=(u=1)", 3},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *text = rows[i].priority;
+        const uint8_t urgency = rd_http2_urgency(rd_slice_of(text, strlen(text)));
+        CHECK_SAYS(urgency == rows[i].urgency, "\"%s\": %u", text, urgency);
+    }
+}
+
 int main(void) {
     limits = default_limits;
     test_rows();
     test_sizes();
+    test_urgency();
     return check_summary();
 }

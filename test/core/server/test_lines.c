@@ -315,6 +315,139 @@ static void test_seats(void) {
     end();
 }
 
+static void set_threads(uint64_t most, uint64_t busy) {
+    server->score->max_threads = most;
+    server->score->busy = busy;
+}
+
+static bool has_requests(void) {
+    rd_loop_lock(&server->loop);
+    const bool has = rd_queue_has_requests(server);
+    rd_loop_unlock(&server->loop);
+    return has;
+}
+
+/* Nobody else waits: the line goes on while a fourth of the threads stays free. */
+static void test_beyond_the_seats(void) {
+    start(answer_path);
+    int fd = join_carrier(), plain = join();
+    for (unsigned i = 0; i < 50; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 6);
+    set_threads(16, 6);
+    CHECK(has_requests());
+    for (uint64_t busy = 6; busy < 12; busy++) {
+        set_threads(16, busy);
+        rd_loop_lock(&server->loop);
+        rd_request *request = rd_server_next_request(server, NULL);
+        rd_loop_unlock(&server->loop);
+        if (CHECK(request != NULL)) inside[inside_count++] = request;
+    }
+    set_threads(16, 12);
+    CHECK(!has_requests());
+    take_all();
+    CHECK_INT(inside_count, 12);
+    CHECK_INT(number_of(inside[11]), 11);
+    say(plain, GET("/p"));
+    turn_and_take_all(); /* who comes next finds a thread */
+    CHECK_INT(inside_count, 13);
+    end_call(12);
+    end_call(11); /* a seat beyond the others is no free seat */
+    set_threads(16, 12);
+    CHECK(!has_requests());
+    set_threads(0, 0);
+    for (int i = 0; i < 50; i++) {
+        end_all_calls();
+        turn_and_take_all();
+    }
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 50);
+    close(fd);
+    close(plain);
+    end();
+}
+
+/* A call that waits for its client holds up no other one of its connection. */
+static void test_calls_without_a_place_have_no_seat(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 20; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 6);
+    rd_loop_lock(&server->loop);
+    for (unsigned i = 0; i < 6; i++) rd_queue_step_out(server, inside[i]);
+    rd_queue_step_out(server, inside[0]); /* once is enough */
+    rd_loop_unlock(&server->loop);
+    take_all();
+    CHECK_INT(inside_count, 12);
+    rd_loop_lock(&server->loop);
+    rd_queue_step_in(server, inside[0]);
+    rd_queue_step_in(server, inside[0]);
+    rd_loop_unlock(&server->loop);
+    end_call(11);
+    take_all(); /* the one that came back has the seat */
+    CHECK_INT(inside_count, 11);
+    send_message(fd, 'e', 1, NULL, 0); /* a client that goes while its call is out */
+    turn();
+    for (int i = 0; i < 20; i++) {
+        end_all_calls();
+        turn_and_take_all();
+    }
+    ask_numbers(fd);
+    CHECK_INT(server->queue.len, 0);
+    CHECK(count_answered() >= 19);
+    close(fd);
+    end();
+}
+
+/* With fibers a call that lasts does not keep its seat. */
+static void test_patience(void) {
+    settings.fibers = 100;
+    settings.seat_patience_ms = 100;
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 10; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 6);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 6);
+    CHECK(rd_queue_due_ns(server) != UINT64_MAX);
+    for (unsigned i = 0; i < inside_count; i++) inside[i]->times.taken_ns -= UINT64_C(101000000);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 10);
+    end_all_calls();
+    ask_numbers(fd);
+    CHECK_INT(count_answered(), 10);
+    close(fd);
+    end();
+}
+
+/* Within a line the most urgent requests go first, and equal ones in the order in which they came.
+ */
+static void test_urgency(void) {
+    start(answer_path);
+    int fd = join_carrier();
+    for (unsigned i = 0; i < 12; i++) say_path(fd, i);
+    turn_and_take_all();
+    CHECK_INT(inside_count, 6);
+    rd_loop_lock(&server->loop);
+    rd_line *line = inside[0]->queued.line;
+    rd_request *last = RD_CONTAINER(line->waiting.prev, rd_request, in_queue);
+    rd_request *first = RD_CONTAINER(line->waiting.next, rd_request, in_queue);
+    rd_request_set_urgency(last, 0);
+    rd_request_set_urgency(first, 5);
+    rd_loop_unlock(&server->loop);
+    end_all_calls();
+    take_all();
+    CHECK_INT(inside_count, 6);
+    const unsigned expected[] = {11, 7, 8, 9, 10, 6};
+    for (unsigned i = 0; i < 6; i++) CHECK_INT(number_of(inside[i]), expected[i]);
+    last->queued.urgency = first->queued.urgency = RD_URGENCY_DEFAULT;
+    end_all_calls();
+    close(fd);
+    end();
+}
+
 /* A seat is only for an answer: a call that continues after its answer needs none. */
 static void test_an_answer_frees_the_seat(void) {
     numbered_seats = 1;
@@ -801,6 +934,10 @@ static void test_all(void) {
     test_shares_of_a_round();
     test_cheap_requests_share_a_quantum();
     test_seats();
+    test_beyond_the_seats();
+    test_calls_without_a_place_have_no_seat();
+    test_patience();
+    test_urgency();
     test_an_answer_frees_the_seat();
     test_a_cancelled_request_leaves_the_queue_at_once();
     test_a_free_seat_ends_the_poll_of_the_watch_thread();
