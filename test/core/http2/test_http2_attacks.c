@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clients of HTTP/2 that mean harm, or only have bad luck: what they make the server hold, and what
- * of their connection has to live on.
+ * HTTP/2 (http2/http2.c, http2/http2_stream.c): clients that mean harm, or only have bad luck. What
+ * they make the server hold, and what of their connection has to live on.
  */
 #include "http2_serving.h"
 

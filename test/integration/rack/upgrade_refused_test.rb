@@ -7,6 +7,7 @@
 require "test_helper"
 require "rondo"
 require "support/websocket_peer"
+require "support/xor_proxy"
 
 class UpgradeRefusedTest < Minitest::Test
   # Reports that it was opened.
