@@ -149,6 +149,12 @@ module Rondo
       stop_now(force: true) unless @stopping
     end
 
+    # @param worker [WorkerHandle] it has said how many requests it has answered
+    # @return [void]
+    def worker_alive(worker)
+      refork_when_due(worker)
+    end
+
     # @param message [MessageSocket::Message]
     # @return [void]
     def not_forked(message)

@@ -267,10 +267,10 @@ class CliTest < ShellCase
 
   def test_options_that_only_puma_needs_are_said
     write "config.ru", HELLO
-    server = start("--fork-worker", "-R", "bundle exec puma", "--prune-bundler", "--extra-runtime-dependencies", "a,b",
+    server = start("-R", "bundle exec puma", "--prune-bundler", "--extra-runtime-dependencies", "a,b",
                    "--plugin", "tmp_restart", "config.ru")
     server.wait_for_log(/Use Ctrl-C to stop/)
-    %w[fork-worker prune-bundler extra-runtime-dependencies].each { |name| assert_match(/^! --#{name}: /, server.log) }
+    %w[prune-bundler extra-runtime-dependencies].each { |name| assert_match(/^! --#{name}: /, server.log) }
     assert_match(/^! --restart-cmd: a restart executes the program that runs, and not Puma \(bundle exec puma\)$/, server.log)
     refute_match(/tmp_restart/, server.log)
   end

@@ -150,6 +150,7 @@ class FakeCluster
   def reconcile = @done << "reconcile"
   def generation_failed = @done << "generation failed"
   def cannot_start(reason) = @done << "cannot start: #{reason}"
+  def worker_alive(_worker); end
   def worker_ended(worker) = @done << "ended #{worker.index}.#{worker.mold.generation}"
   def notify_booted(mold) = (@done << "booted #{mold.generation}" if mold.plugins)
   def introduce(_mold); end

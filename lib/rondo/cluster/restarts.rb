@@ -18,6 +18,7 @@ module Rondo
         return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
         @restart_again = @reconciled = false
+        @renewed = true
         @reforking = nil # it replaces the workers, too, and the mold that has been asked may be gone before it answers
         @log.say "- Starting phased restart"
         @certificates.request
@@ -35,6 +36,7 @@ module Rondo
         end
 
         @log.say "- Starting worker refork"
+        @renewed = true
         @reforking = :begins
         @generations.call_hook(nil, "before_refork") do
           next unless @reforking
@@ -43,6 +45,15 @@ module Rondo
           @reconciled = false
           @supervisor.replace_all("refork")
         end
+      end
+
+      # Once, and only while the workers are those of the start, as Puma does.
+      def refork_when_due(worker)
+        limit = @settings[:refork_after]
+        return if @renewed || limit.zero? || worker.index.positive? || worker.requests < limit
+        return if @generations.restarting? || @generations.previous
+
+        refork_now
       end
 
       def note_refork

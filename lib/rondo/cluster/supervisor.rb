@@ -205,6 +205,7 @@ module Rondo
       worker.requests = message.number(:requests)
       edition = message[:edition]
       show_certificates([worker]) if edition && @slots.edition && edition != @slots.edition && !worker.stopping?
+      @cluster.worker_alive(worker) if worker.ready?
     end
 
     def ready(worker)

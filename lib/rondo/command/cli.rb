@@ -268,8 +268,16 @@ module Rondo
       options.separator "\nProcesses:"
       options.on("-t", "--threads MIN:MAX", "application threads") { |text| threads(text) }
       settings_of(options, :processes)
+      options.on("-f", "--fork-worker [N]", "replace workers once, after N requests of the first (1000)") do |count|
+        fork_worker(count || "1000")
+      end
       options.on("--plugin NAME", "load a plugin of Puma, or tmp_restart") { |name| plugin(name) }
       options.on("-R", "--restart-cmd COMMAND", "what a restart executes") { |command| restart_command(command) }
+    end
+
+    def fork_worker(word)
+      option(:refork_after, Settings::SHELL[:refork_after], word)
+      set(:preload, true)
     end
 
     def restart_command(command)
@@ -279,8 +287,7 @@ module Rondo
     end
 
     # Options of Puma that start scripts have, which change nothing here.
-    PUMA_ONLY = { ["-f", "--fork-worker [N]"] => Configuration::Verbs::BUILT_IN[:fork_worker],
-                  ["--prune-bundler"] => "Rondo never needs that",
+    PUMA_ONLY = { ["--prune-bundler"] => "Rondo never needs that",
                   ["--extra-runtime-dependencies NAMES"] => "Rondo never needs that" }.freeze
 
     def puma_only(options)

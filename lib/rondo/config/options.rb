@@ -148,6 +148,10 @@ module Rondo
       row(:worker_culling_strategy, :choice, :youngest, "name",
           "which worker ends when the number of workers is lowered: youngest or oldest", choices: %i[youngest oldest]),
       row(:max_requests, :count, 0, "count", "requests after which a worker is replaced; 0: never"),
+      row(:refork_after, :count, 0, "count",
+          "requests of the first worker after which all workers are replaced by new ones of the same code, once, " \
+          "while they are those of the start; 0: never",
+          verb: "fork_worker"),
       row(:max_memory, :size, 0, "bytes", "memory at which a worker is replaced; 0: never"),
       row(:memory_measure, :choice, :rss, "name",
           "what max_memory measures: rss, or pss, which divides shared pages among the processes",

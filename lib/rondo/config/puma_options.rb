@@ -18,7 +18,7 @@ module Rondo
                    force_shutdown_after: :drain_timeout_ms, enable_keep_alives: :keep_alive,
                    http_content_length_limit: :max_body_bytes, rack_url_scheme: :url_scheme,
                    supported_http_methods: :allowed_methods, fiber_per_request: :fiber_each,
-                   restart_cmd: :restart_command }.freeze
+                   restart_cmd: :restart_command, fork_worker: :refork_after }.freeze
       # A key of Puma => the verb, where they differ.
       VERBS = { state: :state_path, preload_app: :preload_app!, default_host: :set_default_host,
                 restart_cmd: :restart_command }.freeze

@@ -17,8 +17,7 @@ module Rondo
       include VerbHooks
 
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
-      BUILT_IN = { fork_worker: "Rondo always forks workers from a process that has loaded the application",
-                   nakayoshi_fork: "Rondo always compacts memory before it forks workers",
+      BUILT_IN = { nakayoshi_fork: "Rondo always compacts memory before it forks workers",
                    wait_for_less_busy_worker: "Rondo always balances connections between workers",
                    drain_on_shutdown: "Rondo always serves the connections that wait for it when it stops" }.freeze
       # Without a mark for IO-bound requests there are no threads for them.
@@ -232,6 +231,18 @@ module Rondo
         set(:workers, Integer(text, 10))
       rescue ArgumentError
         fail_here "workers must be a number or :auto, not #{count.inspect}"
+      end
+
+      # Workers come from a process that has loaded the application, also with `preload_app! false`.
+      # @param requests [Integer, String] of the first worker, after which all are forked again, once; 0: never
+      def fork_worker(requests = 1000)
+        set(:refork_after, checked(Settings::SHELL[:refork_after], :fork_worker, requests))
+        set(:preload, true)
+      end
+
+      # @param value [Boolean]
+      def preload_app!(value = true) # rubocop:disable Style/OptionalBooleanParameter
+        set(:preload, value || !current(:refork_after).nil?)
       end
 
       # @param size [Integer, String] memory of a worker after which it is replaced, as "512m"

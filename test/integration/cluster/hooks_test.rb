@@ -214,6 +214,31 @@ class ClusterHooksTest < ClusterCase
     assert_includes workers(server).values, get(server).body.to_i
   end
 
+  # Puma's fork_worker: once, when the first worker has answered so many, and it counts the application as loaded.
+  def test_a_refork_after_requests
+    write "config/puma.rb", "fork_worker 20\npreload_app! false\nworker_check_interval 0.1\nafter_refork { warn 'reforked' }\n"
+    write "config.ru", "warn \"loads in \#{Process.pid}\"\n#{APP}"
+    server = cluster
+    before = workers(server)
+    assert_equal ["loads in #{mold(server)}"], server.log.scan(/^loads in .*/)
+    ask_until(server) { server.log.include?("reforked") }
+    wait_for_end_of(*before.values)
+    after = workers(server)
+    ask_until(server, 200)
+    assert_equal 1, server.log.scan("- Starting worker refork").size
+    assert_equal after, workers(server)
+    assert_equal ["loads in #{mold(server)}"], server.log.scan(/^loads in .*/)
+  end
+
+  def ask_until(server, count = 20_000)
+    count.times do
+      return if block_given? && yield
+
+      get(server)
+    end
+    flunk "no refork" if block_given?
+  end
+
   # The workers have ended, and the mold is in its last hook.
   def test_a_second_signal_hurries_a_mold_that_leaves
     File.mkfifo(File.join(@folder, "gate"))

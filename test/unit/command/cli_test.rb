@@ -108,6 +108,14 @@ class CliUnitTest < Minitest::Test
     end
   end
 
+  def test_a_refork_after_requests
+    { %w[--fork-worker] => 1000, %w[-f] => 1000, %w[-f 50] => 50, %w[--fork-worker=0] => 0 }.each do |words, count|
+      found = settings(*words)
+      assert_equal [count, true], [found[:refork_after], found[:preload]], words.inspect
+    end
+    assert_match(/refork_after must be a number, not "x"/, complaint("-f", "x"))
+  end
+
   def test_the_command_line_wins_over_file_and_environment
     FileUtils.mkdir_p("config")
     File.write("config/rondo.rb", "tag 'file'\npidfile 'file'\n")

@@ -280,6 +280,16 @@ class ConfigurationTest < Minitest::Test
     end
   end
 
+  def test_a_refork_counts_the_application_as_loaded_once
+    assert_equal({ refork_after: 1000, preload: true }, values("fork_worker"))
+    assert_equal({ refork_after: 0, preload: true }, values("preload_app! false\nfork_worker 0"))
+    assert_equal({ refork_after: 5, preload: true }, values("fork_worker '5'\npreload_app! false"))
+    assert_equal({ preload: false }, values("preload_app! false"))
+    assert_equal 7, load("@options[:fork_worker] = 7").options[:fork_worker]
+    assert_match(/:1: fork_worker must be a number, not "x"\z/, complaint("fork_worker 'x'"))
+    assert_match(/:1: fork_worker must not be negative\z/, complaint("fork_worker -1"))
+  end
+
   def test_choices_of_puma
     { "bind_to_activated_sockets" => [:besides, true], 'bind_to_activated_sockets "only"' => [:only, "only"],
       "bind_to_activated_sockets false" => [nil, nil], "shutdown_debug" => [:always, true],
