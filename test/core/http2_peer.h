@@ -14,12 +14,12 @@
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-enum { PEER_STREAMS = 256, NO_CODE = -1, HERE = -2 /* bytes end at the next frame */ };
+enum { PEER_STREAMS = 256, PEER_SETTINGS = 16, NO_CODE = -1 };
 
 /* ---- bytes to send ---- */
 
 typedef struct wire {
-    char bytes[1 << 18];
+    char bytes[1 << 20];
     size_t len;
 } wire;
 
@@ -123,32 +123,45 @@ __attribute__((unused)) static void put_opening(wire *to) {
 typedef struct peer_stream {
     int status; /* of the last head; 0: none */
     unsigned heads, frames;
+    size_t body_len;
+    int64_t reset;  /* or NO_CODE */
+    int64_t window; /* what it grew by */
+    bool ended;
     char fields[2048]; /* of all heads, "name: value\n" */
     char body[4096];   /* the beginning of it */
-    size_t body_len;
-    int64_t reset; /* or NO_CODE */
-    bool ended;
 } peer_stream;
 
 typedef struct peer {
     nghttp2_hd_inflater *inflater;
-    char bytes[1 << 20];
-    size_t len;
-    peer_stream streams[PEER_STREAMS]; /* by number / 2 */
-    int64_t goaway;                    /* its last code, or NO_CODE */
+    size_t len;     /* of `bytes` */
+    int64_t goaway; /* its last code, or NO_CODE */
     uint32_t goaway_last;
-    unsigned goaways, settings, settings_acks, pings, window_updates;
+    unsigned goaways, settings, settings_acks, pings, pongs, window_updates;
+    uint8_t ping[8];                /* the last one */
+    int64_t setting[PEER_SETTINGS]; /* by id; NO_CODE: not said */
+    size_t block_len;               /* of `block` */
+    int64_t window;                 /* of the connection: what it grew by */
+    char order[1024];               /* "D1 P D1 ": DATA and answers to PINGs, the first of them */
     bool closed;
+    peer_stream streams[PEER_STREAMS]; /* by number / 2 */
+    char bytes[1 << 20];
+    char block[1 << 18]; /* of a head that goes on */
 } peer;
 
 static peer server_said;
 
 __attribute__((unused)) static void peer_begin(void) {
     if (server_said.inflater != NULL) nghttp2_hd_inflate_del(server_said.inflater);
-    memset(&server_said, 0, sizeof(server_said));
+    memset(&server_said, 0, offsetof(peer, streams)); /* the rest is much */
     CHECK_INT(nghttp2_hd_inflate_new(&server_said.inflater), 0);
     server_said.goaway = NO_CODE;
-    for (int i = 0; i < PEER_STREAMS; i++) server_said.streams[i].reset = NO_CODE;
+    for (int i = 0; i < PEER_STREAMS; i++) {
+        peer_stream *stream = &server_said.streams[i];
+        memset(stream, 0, offsetof(peer_stream, fields));
+        stream->reset = NO_CODE;
+        stream->fields[0] = stream->body[0] = '\0';
+    }
+    for (int i = 0; i < PEER_SETTINGS; i++) server_said.setting[i] = NO_CODE;
 }
 
 __attribute__((unused)) static void peer_end(void) {
@@ -191,21 +204,53 @@ static uint32_t peer_u32(const uint8_t *bytes) {
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
+/* A head may come in several frames. */
+static void peer_take_block(peer_stream *stream, unsigned flags, const uint8_t *payload,
+                            size_t len) {
+    peer *said = &server_said;
+    if (!CHECK(said->block_len + len <= sizeof(said->block))) return;
+    memcpy(said->block + said->block_len, payload, len);
+    said->block_len += len;
+    if ((flags & NGHTTP2_FLAG_END_HEADERS) == 0) return;
+    peer_take_head(stream, (const uint8_t *)said->block, said->block_len);
+    said->block_len = 0;
+}
+
+static void peer_take_body(peer_stream *stream, const uint8_t *payload, size_t len) {
+    for (size_t i = 0; i < len; i++, stream->body_len++) {
+        if (stream->body_len < sizeof(stream->body) - 1) {
+            stream->body[stream->body_len] = (char)payload[i];
+            stream->body[stream->body_len + 1] = '\0';
+        }
+    }
+}
+
+static void peer_take_settings(const uint8_t *payload, size_t len) {
+    server_said.settings++;
+    for (size_t at = 0; at + 6 <= len; at += 6) {
+        const unsigned id = (unsigned)payload[at] << 8 | payload[at + 1];
+        if (id < PEER_SETTINGS) server_said.setting[id] = peer_u32(payload + at + 2);
+    }
+}
+
+static void peer_note_order(const char *what, uint32_t id) {
+    const size_t used = strlen(server_said.order);
+    snprintf(server_said.order + used, sizeof(server_said.order) - used, "%s%u ", what, id);
+}
+
 static void peer_take_frame(unsigned type, unsigned flags, uint32_t id, const uint8_t *payload,
                             size_t len) {
     peer_stream *stream = peer_of(id);
+    const bool is_ack = (flags & NGHTTP2_FLAG_ACK) != 0;
     stream->frames++;
     switch (type) {
     case NGHTTP2_HEADERS:
-        CHECK(flags & NGHTTP2_FLAG_END_HEADERS);
-        peer_take_head(stream, payload, len);
+    case NGHTTP2_CONTINUATION:
+        peer_take_block(stream, flags, payload, len);
         break;
     case NGHTTP2_DATA:
-        for (size_t i = 0; i < len; i++, stream->body_len++) {
-            if (stream->body_len < sizeof(stream->body) - 1) {
-                stream->body[stream->body_len] = (char)payload[i];
-            }
-        }
+        peer_note_order("D", id);
+        peer_take_body(stream, payload, len);
         break;
     case NGHTTP2_RST_STREAM:
         stream->reset = peer_u32(payload);
@@ -216,17 +261,24 @@ static void peer_take_frame(unsigned type, unsigned flags, uint32_t id, const ui
         server_said.goaway = peer_u32(payload + 4);
         break;
     case NGHTTP2_SETTINGS:
-        if (flags & NGHTTP2_FLAG_ACK) {
+        if (is_ack) {
             server_said.settings_acks++;
         } else {
-            server_said.settings++;
+            peer_take_settings(payload, len);
         }
         break;
     case NGHTTP2_PING:
-        server_said.pings++;
+        if (is_ack) {
+            peer_note_order("P", 0);
+            server_said.pongs++;
+        } else {
+            memcpy(server_said.ping, payload, 8);
+            server_said.pings++;
+        }
         break;
     case NGHTTP2_WINDOW_UPDATE:
         server_said.window_updates++;
+        *(id == 0 ? &server_said.window : &stream->window) += peer_u32(payload);
         break;
     default:
         CHECK_SAYS(false, "a frame of type %u", type);
@@ -238,23 +290,29 @@ static void peer_take_frame(unsigned type, unsigned flags, uint32_t id, const ui
     }
 }
 
+/* Takes the frames that are whole. */
+static void peer_take(size_t more) {
+    peer *said = &server_said;
+    said->len += more;
+    const uint8_t *at = (const uint8_t *)said->bytes;
+    size_t left = said->len;
+    while (left >= 9) {
+        const size_t len = (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2];
+        if (left < 9 + len) break;
+        peer_take_frame(at[3], at[4], peer_u32(at + 5) & 0x7fffffff, at + 9, len);
+        at += 9 + len;
+        left -= 9 + len;
+    }
+    memmove(said->bytes, at, left);
+    said->len = left;
+}
+
 /* Reads what is there. */
 __attribute__((unused)) static void peer_hear(int fd) {
     peer *said = &server_said;
     ssize_t part;
     while ((part = recv(fd, said->bytes + said->len, sizeof(said->bytes) - said->len, 0)) > 0) {
-        said->len += (size_t)part;
-        const uint8_t *at = (const uint8_t *)said->bytes;
-        size_t left = said->len;
-        while (left >= 9) {
-            const size_t len = (size_t)at[0] << 16 | (size_t)at[1] << 8 | at[2];
-            if (left < 9 + len) break;
-            peer_take_frame(at[3], at[4], peer_u32(at + 5) & 0x7fffffff, at + 9, len);
-            at += 9 + len;
-            left -= 9 + len;
-        }
-        memmove(said->bytes, at, left);
-        said->len = left;
+        peer_take((size_t)part);
     }
     if (part == 0) said->closed = true;
 }

@@ -27,6 +27,7 @@
 static rd_server *server;
 static rd_settings settings;
 static uint16_t port;
+static int64_t idle_us = 1000;           /* never a long wait: the test drives both sides */
 static rd_conn *joined;                  /* the server's end of the last join() */
 static void (*app)(rd_request *request); /* answers, or keeps a reference for later */
 static unsigned writes;                  /* system calls that sent bytes to a joined client */
@@ -90,8 +91,7 @@ __attribute__((unused)) static rd_request *woken(void) {
 
 static void wait_in_poll(rd_server *waiting, int64_t timeout_us) {
     (void)timeout_us;
-    rd_loop_wait(&waiting->loop, &waiting->lead.found,
-                 1000); /* never a long wait: the test drives both sides */
+    rd_loop_wait(&waiting->loop, &waiting->lead.found, idle_us);
 }
 
 static void turn(void) {
