@@ -166,7 +166,7 @@ module Rondo
     end
 
     # @param address [String] of the client
-    # @param reason [String] why the worker that should answer its request did not
+    # @param reason [String] why the worker or the application that should answer its request did not
     # @return [void]
     def report_unanswered(address, reason)
       @log.error("No whole answer for #{address}: #{reason}")

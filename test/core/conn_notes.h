@@ -65,7 +65,7 @@ static void note_cut(rd_conn *conn, int code) {
 }
 
 static const rd_protocol notes = {
-    .state_size = 16,
+    .state_size = 24,
     .on_open = note_open,
     .on_data = note_data,
     .on_eof = note_eof,

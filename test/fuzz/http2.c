@@ -45,7 +45,7 @@ static void hear_nothing(int fd) {
 static int begin(void) {
     if (server == NULL) {
         rd_settings_init(&settings);
-        settings.http2 = 1;
+        settings.http2 = settings.http2_websocket = 1;
         settings.max_body_bytes = 100000;
         start(answer);
     }

@@ -89,6 +89,7 @@ static VALUE report_incident(VALUE argument) {
     case RD_ERR_REPLY_CUT:
     case RD_ERR_REPLY_INVALID:
     case RD_ERR_REPLY_TOO_LARGE:
+    case RD_ERR_TAKEN_HEAD:
         return rb_funcall(reporter, rd_id.report_unanswered, 2, address, reason);
     case RD_ERR_GIVEN_UP:
         return rb_funcall(reporter, rd_id.report_given_up, 3, address, reason,

@@ -293,17 +293,20 @@ static nghttp2_session *new_session(rd_http2 *http2) {
     return session;
 }
 
+/* The last entry allows extended CONNECT. Where it was not sent, the library itself resets a stream
+ * that has :protocol (RFC 8441, section 3). */
 static void submit_settings(const rd_http2 *http2) {
     const rd_settings *settings = http2->carrier->set->settings;
     const nghttp2_settings_entry entries[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, STREAMS},
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, (uint32_t)settings->max_head_bytes},
-        {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+        {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
     };
+    const size_t all = sizeof(entries) / sizeof(entries[0]);
     nghttp2_submit_settings(http2->session, NGHTTP2_FLAG_NONE, entries,
-                            sizeof(entries) / sizeof(entries[0]));
+                            settings->http2_websocket ? all : all - 1);
     nghttp2_session_set_local_window_size(http2->session, NGHTTP2_FLAG_NONE, 0, CONNECTION_WINDOW);
 }
 

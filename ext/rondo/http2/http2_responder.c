@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "http/status.h"
 #include "protocol/http1_body.h"
+#include "protocol/http1_reply.h"
 #include "protocol/http1_responder.h"
 #include "transport/layer.h"
 #include "transport/pump.h"
@@ -19,6 +20,7 @@
 #define FIELDS_OWN    4 /* that the server adds: status, length, date, retry-after */
 #define FIELDS_INLINE 64
 #define NAMES_INLINE  1024
+#define TAKEN_HEAD    65536 /* what an application that takes a stream may begin with */
 
 /* ---- heads ---- */
 
@@ -246,13 +248,44 @@ static void give_up(rd_request *request) {
     if (rd_http1_client(request) != NULL) rd_http1_give_up(request);
 }
 
-/* The application gets one end of a socket pair, for what follows the head of its answer. */
+static void send_taken_head(rd_conn *conn, const rd_http1_reply *reply, const char *bytes) {
+    rd_field *fields = rd_alloc((reply->count + 1) * sizeof(rd_field));
+    const rd_response_head head = {
+        .status = reply->status,
+        .fields = fields,
+        .count = rd_http1_reply_fields(reply, bytes, fields),
+        .length = reply->length,
+        .has_date = reply->has_date,
+        .raw = reply->body == RD_REPLY_RAW,
+    };
+    send_head(conn, &head, true);
+    rd_free(fields);
+}
+
+/* The application believes that its connection is one of HTTP/1.1. What follows the head goes
+ * through as it is, so it must not be chunked. */
+static int take_head(rd_conn *conn, const char *bytes, size_t len) {
+    rd_http1_reply reply;
+    rd_http1_reply_init(&reply, false);
+    const int used = rd_http1_reply_head(&reply, bytes, len);
+    if (used == 0 && len < TAKEN_HEAD) return 0;
+    if (used <= 0 || used > TAKEN_HEAD || reply.is_chunked) return RD_ERR_TAKEN_HEAD;
+    if (reply.status < 200 && reply.status != 101) return RD_ERR_TAKEN_HEAD;
+    send_taken_head(conn, &reply, bytes);
+    return used;
+}
+
+/* The application gets one end of a socket pair: for what follows the head of its answer, or for
+ * all of it. */
 static int detach(rd_request *request, rd_buffer *rest) {
     rd_conn *conn = rd_http1_client(request);
     *rest = (rd_buffer){0};
     if (conn == NULL) return RD_ERR_CLOSED;
+    const bool has_head = rd_http1_of(conn)->started;
+    assert(has_head || rd_http2_stream_of(conn)->is_upgrade);
     request->detached = true;
-    const int fd = rd_pump_begin(conn);
+    conn->read_paused = false; /* bytes that came before the answer have paused it */
+    const int fd = rd_pump_begin(conn, has_head ? NULL : take_head);
     if (fd < 0) rd_conn_reset(conn);
     return fd < 0 ? RD_ERR_CLOSED : fd;
 }

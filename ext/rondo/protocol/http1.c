@@ -304,7 +304,7 @@ static int http1_detach(rd_request *request, rd_buffer *rest) {
     request->detached = true;
     if (rd_conn_is_forwarded(conn) && !rd_http1_of(conn)->started) tell_taken(conn);
     if (!conn->layered) return rd_conn_detach(conn);
-    const int fd = rd_pump_begin(conn);
+    const int fd = rd_pump_begin(conn, NULL);
     if (fd < 0) rd_conn_reset(conn);
     return fd < 0 ? RD_ERR_CLOSED : fd;
 }

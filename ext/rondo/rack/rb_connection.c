@@ -79,9 +79,14 @@ VALUE rd_connection_detach(rd_call *call) {
     return io;
 }
 
+bool rd_connection_is_takeable(const rd_call *call) {
+    return call->request->head.version != RD_HTTP_2 || call->upgrade == rd_upgrade_websocket();
+}
+
 /* Full hijack: takes the connection out of the server.
  * @return [IO] a TCPSocket or UNIXSocket; bytes that were read ahead come first
- * @raise [IOError] outside of the application call, when the client is gone, or for HTTP/2
+ * @raise [IOError] outside of the application call, when the client is gone, or for HTTP/2 unless
+ *   it is a WebSocket
  * @see Rack SPEC, Full Hijack */
 static VALUE connection_call(VALUE self) {
     VALUE io = rb_attr_get(self, id_io);
@@ -91,8 +96,9 @@ static VALUE connection_call(VALUE self) {
         rb_raise(rb_eIOError, "hijack is only possible during the request, on its thread");
     }
     if (call->state.started) rb_raise(rb_eIOError, "the response has already begun");
-    if (call->request->head.version == RD_HTTP_2) {
-        rb_raise(rb_eIOError, "HTTP/2 has no full hijack: use rack.upgrade or a streaming body");
+    if (!rd_connection_is_takeable(call)) {
+        rb_raise(rb_eIOError,
+                 "over HTTP/2 only WebSockets have a full hijack: use a streaming body");
     }
     io = rd_connection_detach(call);
     call->state.hijacked = true;

@@ -14,6 +14,10 @@ VALUE rd_connection_new(void);
  * else NULL. */
 rd_call *rd_connection_call(VALUE self);
 
+/* Whether the application may take the connection. A stream of HTTP/2 carries HTTP alone, unless it
+ * is that of a WebSocket. Not before the env is built. */
+bool rd_connection_is_takeable(const rd_call *call);
+
 /* Waits until everything queued is sent, then takes the descriptor. Returns a Ruby IO. */
 VALUE rd_connection_detach(rd_call *call);
 

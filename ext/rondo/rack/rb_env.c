@@ -12,6 +12,7 @@
 #include "ruby/rb_names.h"
 #include "binding/rb_cache.h"
 #include "rack/rb_call.h"
+#include "rack/rb_connection.h"
 #include "rack/rb_early_hints.h"
 #include "rack/rb_env_cache.h"
 #include "rack/rb_env_place.h"
@@ -124,6 +125,9 @@ static void set_unusual(const rd_call *call) {
     }
     if (call->upgrade) {
         rb_hash_aset(call->env, rd_key.rack_can_upgrade, rd_upgrade_symbol(call->upgrade));
+        if (rd_connection_is_takeable(call)) {
+            rb_hash_aset(call->env, rd_key.rack_is_hijack, Qtrue);
+        }
     }
 }
 

@@ -104,7 +104,7 @@ VALUE rd_env_new_template(rd_call *call) {
     if (version != RD_HTTP_1_1) {
         rb_hash_aset(env, rd_key.server_protocol, rd_version_names[version]);
     }
-    /* A stream of HTTP/2 is no connection that could be taken out of the server. */
+    /* A stream of HTTP/2 cannot be taken out of the server, unless it is a WebSocket. */
     if (version == RD_HTTP_2) rb_hash_aset(env, rd_key.rack_is_hijack, Qfalse);
     return env;
 }

@@ -85,6 +85,7 @@ static bool may_log(rd_server *server, int code) {
     case RD_ERR_REPLY_CUT:
     case RD_ERR_REPLY_INVALID:
     case RD_ERR_REPLY_TOO_LARGE:
+    case RD_ERR_TAKEN_HEAD:
         return is_due(server, &incidents->reply_ms);
     default:
         break;

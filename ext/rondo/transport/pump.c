@@ -7,10 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 typedef struct rd_pump {
-    rd_conn *other; /* NULL: it is closed */
-    bool ends;      /* nothing more comes for this end: half-close when all is sent */
-    bool has_ended; /* it is half-closed */
+    rd_conn *other;    /* NULL: it is closed */
+    rd_pump_head head; /* says for the other end what this one's bytes begin with; NULL: nothing */
+    bool ends;         /* nothing more comes for this end: half-close when all is sent */
+    bool has_ended;    /* it is half-closed */
 } rd_pump;
 
 static rd_pump *pump_of(rd_conn *conn) {
@@ -35,7 +38,7 @@ static void end_output(rd_conn *conn) {
     if (is_over(conn)) rd_conn_finish(conn, false);
 }
 
-static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+static void pass(rd_conn *conn, const char *bytes, size_t len) {
     rd_conn *other = pump_of(conn)->other;
     if (other == NULL || pump_of(other)->ends) return;
     rd_outq_copy(&other->out, &conn->set->chunks, bytes, len);
@@ -45,8 +48,43 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     rd_conn_pause_reading(conn);
 }
 
+/* The client's connection cannot say what the application wrote. */
+static void refuse(rd_conn *client, int code) {
+    if (client->set->on_cut != NULL) client->set->on_cut(client, code);
+    rd_conn_reset(client);
+}
+
+/* That the client has gone ends this end, too. */
+static void take_head(rd_conn *conn, const char *bytes, size_t len) {
+    rd_pump *pump = pump_of(conn);
+    rd_buffer *input = &conn->input;
+    if (pump->other == NULL) return;
+    rd_buffer_append(input, bytes, len);
+    const int used = rd_conn_count_input(conn)
+                         ? pump->head(pump->other, rd_buffer_ptr(input), rd_buffer_len(input))
+                         : RD_ERR_INPUT_FULL;
+    if (used < 0) refuse(pump->other, used);
+    if (used <= 0 || !rd_conn_is_open(conn)) return;
+    pump->head = NULL;
+    rd_buffer_consume(input, (size_t)used);
+    pass(conn, rd_buffer_ptr(input), rd_buffer_len(input));
+    rd_conn_drop_input(conn);
+}
+
+static void on_data(rd_conn *conn, const char *bytes, size_t len) {
+    if (pump_of(conn)->head != NULL) {
+        take_head(conn, bytes, len);
+    } else {
+        pass(conn, bytes, len);
+    }
+}
+
 static void on_eof(rd_conn *conn) {
     rd_conn *other = pump_of(conn)->other;
+    if (pump_of(conn)->head != NULL && other != NULL) {
+        refuse(other, RD_ERR_TAKEN_HEAD);
+        return;
+    }
     rd_conn_mark_dirty(conn); /* its patience is over: the flush sets the deadline */
     if (other != NULL) end_output(other);
     if (rd_conn_is_open(conn) && is_over(conn)) rd_conn_finish(conn, false);
@@ -114,13 +152,21 @@ static void begin_reading(rd_conn *conn) {
     }
 }
 
-int rd_pump_begin(rd_conn *conn) {
+/* What was read ahead of the client. */
+static void pass_input(rd_conn *conn) {
+    pass(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
+    rd_conn_drop_input(conn);
+}
+
+int rd_pump_begin(rd_conn *conn, rd_pump_head head) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return -1;
     conn->protocol->on_close(conn);
     rd_conn_switch(conn, &pump);
     rd_conn *inner = rd_conn_open_inner(conn, pair[0], &pump);
     connect_ends(conn, inner);
+    pump_of(inner)->head = head;
+    pass_input(conn);
     rd_conn_read_now(inner);
     begin_reading(conn);
     return pair[1];
@@ -131,7 +177,6 @@ void rd_pump_join(rd_conn *conn, rd_conn *inner) {
     rd_conn_switch(conn, &pump);
     rd_conn_switch(inner, &pump);
     connect_ends(conn, inner);
-    on_data(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
-    rd_conn_drop_input(conn);
+    pass_input(conn);
     begin_reading(conn);
 }

@@ -217,7 +217,7 @@ static void deliver(const row *row, const char *delivery, size_t step, size_t cu
 
 static void test_rows(void) {
     static wire said;
-    settings.http2 = 1;
+    settings.http2 = settings.http2_websocket = 1;
     settings.linger_timeout_ms = 0;
     start(answer_path);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -228,6 +228,27 @@ static void test_rows(void) {
         for (size_t cut = i == 0 ? 1 : opening; cut < said.len; cut++) {
             deliver(&rows[i], "cut", 0, cut);
         }
+    }
+    end();
+    peer_end();
+}
+
+/* Without http2_websocket a stream has no other protocol, and its connection lives. */
+static void test_websockets_switched_off(void) {
+    static const row off[] = {
+        REFUSED("WebSocket switched off",
+                ":method CONNECT\n:protocol websocket\n:scheme http\n:path /p\n:authority a\n"
+                "sec-websocket-version 13"),
+        REFUSED("another protocol switched off",
+                ":method CONNECT\n:protocol tcp\n:scheme http\n:path /p\n:authority a"),
+    };
+    settings.http2 = 1;
+    settings.http2_websocket = 0;
+    settings.linger_timeout_ms = 0;
+    start(answer_path);
+    for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+        deliver(&off[i], "whole", 1 << 20, 0);
+        deliver(&off[i], "byte by byte", 1, 0);
     }
     end();
     peer_end();
@@ -795,6 +816,7 @@ static void test_rapid_reset(void) {
 
 static void test_all(void) {
     test_rows();
+    test_websockets_switched_off();
     test_wrong_prefaces();
     test_many_at_once();
     test_windows();

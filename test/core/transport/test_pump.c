@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "check.h"
 #include "hand_clock.h"
 #include "transport/pump.h"
@@ -15,12 +16,16 @@
 static int app; /* the application's end */
 static const char zeros[3000000];
 
-static rd_conn *open_pumped(void) {
+static rd_conn *open_with_head(rd_pump_head head) {
     rd_conn *conn = open_shaken();
-    app = rd_pump_begin(conn);
+    app = rd_pump_begin(conn, head);
     CHECK(app >= 0);
     CHECK_INT(told.closed, 1);
     return conn;
+}
+
+static rd_conn *open_pumped(void) {
+    return open_with_head(NULL);
 }
 
 static void turns(int count) {
@@ -298,7 +303,7 @@ static void test_a_client_that_ended_before_the_hijack_has_ended(void) {
     say_record("", 0);
     turns(2);
     CHECK(conn->read_eof);
-    app = rd_pump_begin(conn);
+    app = rd_pump_begin(conn, NULL);
     turns(2);
     char byte;
     CHECK_INT(app_hears(&byte, 1), -1);
@@ -345,7 +350,7 @@ static void test_an_end_that_cannot_be_watched(void) {
     full.add = watch_nothing;
     conn->read_eof = true;
     loop.ops = &full;
-    app = rd_pump_begin(conn);
+    app = rd_pump_begin(conn, NULL);
     loop.ops = before;
     CHECK_INT(app_hears(&byte, 1), -1);
     close(app);
@@ -353,7 +358,79 @@ static void test_an_end_that_cannot_be_watched(void) {
     check_all_gone();
 }
 
+/* Up to a line feed. The connection says it in its own way. */
+static int head_line(rd_conn *conn, const char *bytes, size_t len) {
+    const char *end = memchr(bytes, '\n', len);
+    if (end == NULL) return len < 8 ? 0 : RD_ERR_TAKEN_HEAD;
+    rd_outq_copy(&conn->out, &set.chunks, "H", 1);
+    rd_conn_mark_dirty(conn);
+    return (int)(end + 1 - bytes);
+}
+
+static int why; /* the last answer was cut */
+
+static void note_why(rd_conn *conn, int code) {
+    CHECK(rd_conn_is_open(conn));
+    why = code;
+}
+
+static void test_a_head_is_said_by_the_connection(void) {
+    rd_conn *conn = open_with_head(head_line);
+    say_record("early", 5);
+    app_says("he");
+    turns(3);
+    check_app_hears("early");
+    check_heard("", 0);
+    app_says("ad\nU");
+    turns(3);
+    check_heard("\0\2\x1d\0", 4); /* H and U, XOR 0x55 */
+    app_says("\n");
+    turns(2);
+    check_heard("\0\1\x5f", 3);
+    CHECK_INT(set.ledger.rows[RD_LEDGER_INPUT].held, 0);
+    close(app);
+    rd_conn_close(conn);
+    check_all_gone();
+}
+
+/* Too long, or an end before it. */
+static void test_what_is_no_head_resets_the_connection(void) {
+    set.on_cut = note_why;
+    for (int ends = 0; ends < 2; ends++) {
+        why = 0;
+        open_with_head(head_line);
+        app_says(ends ? "head" : "no head of that kind");
+        if (ends) shutdown(app, SHUT_WR);
+        turns(4);
+        CHECK_INT(why, RD_ERR_TAKEN_HEAD);
+        char byte;
+        CHECK_INT(app_hears(&byte, 1), -1);
+        close(app);
+        check_all_gone();
+    }
+    set.on_cut = note_cut;
+}
+
+/* Nothing is missing then. */
+static void test_a_client_that_leaves_before_the_head_ends_it_all(void) {
+    set.on_cut = note_why;
+    why = 0;
+    rd_conn *conn = open_with_head(head_line);
+    app_says("he");
+    turns(2);
+    rd_conn_close(conn);
+    app_says("ad\nU");
+    turns(3);
+    close(app);
+    check_all_gone();
+    CHECK_INT(why, 0);
+    set.on_cut = note_cut;
+}
+
 static void test_all(void) {
+    test_a_head_is_said_by_the_connection();
+    test_what_is_no_head_resets_the_connection();
+    test_a_client_that_leaves_before_the_head_ends_it_all();
     test_bytes_go_both_ways();
     test_the_client_may_end_first();
     test_the_application_may_end_first();

@@ -90,7 +90,7 @@ class HTTP2ClientsTest < HTTP2Case
 
   def test_hijacks
     server = serve
-    assert_equal "HTTP/2 has no full hijack: use rack.upgrade or a streaming body", curl2(server, "/taken").out
+    assert_equal "over HTTP/2 only WebSockets have a full hijack: use a streaming body", curl2(server, "/taken").out
     assert_equal "written by hand", curl2(server, "/partial").out
   end
 

@@ -35,6 +35,20 @@ class HTTP2Case < TLSCase
         rescue IOError => e
           [200, plain, [e.message]]
         end
+      when "/hands" # a WebSocket by hand: what the query says becomes the beginning
+        io = env["rack.hijack"].call
+        beginning, zeros = Rack::Utils.unescape(env["QUERY_STRING"]).split("|")
+        Thread.new do
+          beginning.each_char { |byte| io.write(byte) }
+          io.write("0" * zeros.to_i)
+          while zeros != "end" && (line = io.gets)
+            io.write("heard " + line)
+          end
+          io.close
+        rescue SystemCallError # the client has left
+          io.close
+        end
+        [-1, {}, []]
       when "/partial" then [200, plain.merge("rack.hijack" => ->(io) { io.write("written by hand"); io.close }), []]
       when "/endless"
         body = Enumerator.new { |y| loop { y << "x" * 1000; sleep 0.01 } }

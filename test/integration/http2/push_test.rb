@@ -3,6 +3,7 @@
 # WebSocket (RFC 8441) and event streams on streams of HTTP/2.
 # SPDX-License-Identifier: MIT
 
+require "json"
 require_relative "http2_case"
 
 class HTTP2PushTest < HTTP2Case
@@ -62,6 +63,79 @@ class HTTP2PushTest < HTTP2Case
              "stream.on('response', (head) => { console.log(head[':status']); stream.close(); session.close(); }); });"
     result = node(serve, script)
     assert_equal "501\n", result.out, result.err
+  end
+
+  # Asks /hands, says `lines`, and prints what comes: the status and fields of the head, the bytes, how the stream ended.
+  def hands(server, beginning, *lines)
+    script = SOCKET + <<~JS
+      session.once("remoteSettings", () => {
+        const stream = open({ ":path": "/hands?" + encodeURIComponent(#{beginning.to_json}) });
+        #{lines.to_json}.forEach((line) => stream.write(line));
+        let text = "";
+        stream.on("response", (head) => {
+          const names = Object.keys(head).filter((name) => !name.startsWith(":") && name !== "date");
+          console.log(head[":status"], names.map((name) => name + "=" + head[name]).join(" "));
+        });
+        stream.setEncoding("utf8");
+        stream.on("data", (part) => {
+          text += part;
+          if (text.split("heard").length > #{lines.size}) stream.end();
+        });
+        stream.on("error", () => {});
+        stream.on("close", async () => {
+          console.log(JSON.stringify(text), stream.rstCode);
+          console.log((await ask({ ":path": "/" }))[1]);
+          session.close();
+        });
+      });
+    JS
+    result = node(server, script)
+    assert_empty result.err
+    result.out.lines.map(&:chomp)
+  end
+
+  # What an application writes over HTTP/1.1 it writes here, too: its head of 101 becomes one of 200, whatever its bytes are cut into, and
+  # bytes of the client that came before it are not lost.
+  def test_a_websocket_by_hand
+    head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" \
+           "Sec-WebSocket-Accept: abc=\r\nSet-Cookie: a=b\r\nX-Own: 1\r\n\r\n"
+    assert_equal ["200 set-cookie=a=b x-own=1", '"firstheard one\nheard two\n" 0', "hello"],
+                 hands(serve, "#{head}first", "one\n", "two\n")
+  end
+
+  # The answer of an application that refuses.
+  def test_a_websocket_by_hand_that_is_refused
+    head = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+    assert_equal ["403 content-length=2", '"no" 0', "hello"], hands(serve, "#{head}no")
+  end
+
+  def test_a_websocket_by_hand_without_a_head
+    server = serve
+    ["no head\r\n", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+     "HTTP/1.1 101 Switching Protocols\r\nX-Long: |66000", "HTTP/1.1 101 |end"].each do |beginning|
+      out = hands(server, beginning)
+      assert_equal ['"" 8', "hello"], out, beginning[0, 60]
+    end
+    server.wait_for_log(/No whole answer for 127\.0\.0\.1: the application that took the stream .* did not begin with the head/)
+  end
+
+  # Nothing offers it, and a client that asks all the same loses its stream, not its connection.
+  def test_switched_off
+    write "off.rb", "http2 true\nhttp2_websocket false\n"
+    script = SOCKET + <<~JS
+      session.once("remoteSettings", (settings) => {
+        console.log(settings.enableConnectProtocol === true);
+        const stream = open({});
+        stream.on("error", (error) => console.log(error.code));
+        stream.on("close", async () => {
+          console.log(stream.rstCode);
+          console.log((await ask({ ":path": "/" }))[1]);
+          session.close();
+        });
+      });
+    JS
+    result = node(start("-C", "off.rb", binds: ["tcp://127.0.0.1:0"]), script)
+    assert_equal "false\nERR_HTTP2_STREAM_ERROR\n1\nhello\n", result.out, result.err
   end
 
   def test_event_stream
