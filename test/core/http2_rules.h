@@ -100,6 +100,7 @@ static const http2_rule http2_rules[] = {
     /* ---- 4: streams ---- */
     {"4", "DATA on stream 0", "DATA 0 - \"x\n" BREAKS("PROTOCOL")},
     {"4", "HEADERS on stream 0", ASK("0") BREAKS("PROTOCOL")},
+    {"4", "PRIORITY on stream 0", "PRIORITY 0 - #0000000010\n" BREAKS("PROTOCOL")},
     {"4", "RST_STREAM on stream 0", "RST 0 - #00000008\n" BREAKS("PROTOCOL")},
     {"4", "CONTINUATION on stream 0", "CONT 0 h\n" BREAKS("PROTOCOL")},
     {"4", "an even stream", ASK("2") BREAKS("PROTOCOL")},
@@ -109,12 +110,21 @@ static const http2_rule http2_rules[] = {
     {"4", "WINDOW_UPDATE on an idle stream", "WINDOW 5 - #00000001\n" BREAKS("PROTOCOL")},
     {"4", "PRIORITY on an idle stream", "PRIORITY 5 - #0000000010\n< "},
     {"4", "PRIORITY on itself", OPEN("1") "PRIORITY 1 - #0000000110\n< "},
+    {"4", "HEADERS on a lower stream that never was",
+     ASK("5") "< 5=200\n" ASK("3") "< 5=200 C!PROTOCOL"},
+    {"4", "at once", OPEN("5") ASK("3") "< C!PROTOCOL"},
+    {"4", "DATA on a lower stream that never was",
+     ASK("5") "< 5=200\nDATA 3 - \"x\n< 5=200 C!STREAM_CLOSED"},
     {"4", "DATA after END_STREAM", ASK_FOR("1", "/held") "DATA 1 - \"x\n< C!STREAM_CLOSED"},
+    {"4", "DATA after the answer", ASK("1") "< 1=200\nDATA 1 - \"x\n< 1=200 C!STREAM_CLOSED"},
     {"4", "HEADERS after END_STREAM", ASK_FOR("1", "/held") ASK("1") "< C!STREAM_CLOSED"},
+    {"4", "HEADERS after the answer", ASK("1") "< 1=200\n" ASK("1") "< 1=200 C!STREAM_CLOSED"},
     {"4", "frames that may come after the answer",
      ASK("1")
      "< 1=200\nWINDOW 1 - #00000001\nRST 1 - #00000008\nPRIORITY 1 - #0000000010\n< 1=200"},
-    {"4", "and later",
+    {"4", "DATA after END_STREAM and our RST_STREAM",
+     ASK_WITH(":method GET") IS_MALFORMED "\nDATA 1 - \"x\n< 1!PROTOCOL C!STREAM_CLOSED"},
+    {"4", "DATA after our RST_STREAM",
      "HEADERS 1 h =:method GET\n" IS_MALFORMED "\nDATA 1 - \"x\nDATA 1 e \"x\n" IS_MALFORMED},
     {"4", "that leaves the window of the connection as it was",
      "SETTINGS 0 e\nHEADERS 1 h =:method GET\nDATA 1x60 - %16384\n" IS_MALFORMED
@@ -122,6 +132,8 @@ static const http2_rule http2_rules[] = {
     {"4", "trailers after our RST_STREAM, for the table of HPACK",
      "HEADERS 1 h =:method GET\n" IS_MALFORMED "\nHEADERS 1 eh =+:path /kept\n"
      "HEADERS 3 eh =:method GET|:scheme http|*62|:authority a.test\n< 1!PROTOCOL 3=200:/kept"},
+    {"4", "RST_STREAM by the client, then HEADERS",
+     OPEN("1") "RST 1 - #00000008\nHEADERS 1 eh =x y\n< C!STREAM_CLOSED"},
 
     /* ---- 5: limits and windows ---- */
     {"5", "stream 101",

@@ -329,6 +329,7 @@ static void on_open(rd_conn *carrier) {
     http2->carrier = carrier;
     http2->lines = rd_lines_new(seats_for(carrier));
     http2->section = rd_http_shared_of(carrier)->sections.last;
+    rd_http2_frames_init(&http2->frames);
     rd_http2_account_init(&http2->account, carrier->set->loop->now_ms);
     rd_list_init(&http2->streams);
     http2->session = new_session(http2);
@@ -351,15 +352,26 @@ static void fail(rd_http2 *http2, int code) {
     }
 }
 
+static void fail_for_frame(rd_http2 *http2, rd_http2_fault fault) {
+    if (fault == RD_HTTP2_FLOOD) {
+        fail_for_flood(http2);
+    } else {
+        rd_http2_fail(http2,
+                      fault == RD_HTTP2_CLOSED ? NGHTTP2_STREAM_CLOSED : NGHTTP2_PROTOCOL_ERROR);
+    }
+}
+
 static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
+    rd_http2_fault fault;
     rd_http2 *http2 = rd_http2_of(carrier);
     if (http2->is_busy || http2->has_failed) return;
     rd_conn_ref(carrier);
     rd_http2_enter(http2);
-    const uint64_t now = carrier->set->loop->now_ms;
-    if (!rd_http2_account_read(&http2->account, now, bytes, len)) fail_for_flood(http2);
-    const ssize_t used = nghttp2_session_mem_recv(http2->session, (const uint8_t *)bytes, len);
+    const size_t fine = rd_http2_frames_read(&http2->frames, &http2->account,
+                                             carrier->set->loop->now_ms, bytes, len, &fault);
+    const ssize_t used = nghttp2_session_mem_recv(http2->session, (const uint8_t *)bytes, fine);
     if (used < 0 && !http2->is_over) fail(http2, (int)used);
+    if (fault != RD_HTTP2_FINE && !http2->is_over) fail_for_frame(http2, fault);
     rd_http2_leave(http2);
     rd_conn_unref(carrier);
 }

@@ -14,7 +14,7 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include "http2/http2_account.h"
+#include "http2/http2_frames.h"
 #include "http2/http2_head.h"
 #include "request/handler.h"
 #include "request/line.h"
@@ -28,6 +28,7 @@ typedef struct rd_http2 {
     size_t head_counted; /* of its memory, in the ledger */
     size_t decoded;      /* bytes of the fields of the head or the trailers that come */
     int32_t head_id;     /* the stream whose head came last */
+    rd_http2_frames frames;
     rd_http2_account account;
     uint64_t framed;       /* bytes that the library has given to the carrier */
     uint32_t stream_count; /* of `streams` */
