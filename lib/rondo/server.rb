@@ -220,9 +220,10 @@ module Rondo
 
     # Any thread, also a trap handler.
     # @param force [Boolean] drops what is in flight instead of finishing it
+    # @param drain [Boolean] accepts what waits in the queues of the sockets, and serves it
     # @return [void]
-    def stop(force: false)
-      @core.stop(force)
+    def stop(force: false, drain: true)
+      @core.stop(force, drain)
     end
 
     # Before the process ends: what was published is sent to the hub, within a second.

@@ -54,13 +54,18 @@ static void end_now(rd_conn *conn) {
     }
 }
 
+static int accepted_at_the_end(rd_server *server, int wanted) {
+    if (wanted == RD_STOP_NOW || server->stop.leaves_queues) return 0;
+    return (int)server->settings.backlog;
+}
+
 void rd_stop_carry_out(rd_server *server) {
     int wanted = stop_due(server);
     if (server->stop.state >= wanted) return;
     bool first = server->stop.state == RD_STOP_NOT;
     server->stop.state = wanted;
     if (first) {
-        rd_accept_end(server, wanted == RD_STOP_DRAIN ? (int)server->settings.backlog : 0);
+        rd_accept_end(server, accepted_at_the_end(server, wanted));
         server->conns.stopping = true;
     }
     rd_tasks_drain(&server->tasks);
@@ -81,6 +86,12 @@ void rd_server_stop(rd_server *server, int how) {
     while (before < how && !atomic_compare_exchange_weak(&server->stop.wanted, &before, how)) {
     }
     rd_loop_wakeup(&server->loop);
+}
+
+void rd_server_leave_queues(rd_server *server) {
+    server->stop.leaves_queues = true;
+    /* The turn that learns of the stop accepts before that. */
+    RD_EACH_LISTENER(server, listener, node) rd_listener_pause(listener, true);
 }
 
 static bool is_in_use(const rd_conn *conn) {

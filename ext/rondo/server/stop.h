@@ -24,15 +24,19 @@ struct rd_server;
 enum { RD_STOP_NOT, RD_STOP_DRAIN, RD_STOP_NOW };
 
 typedef struct rd_stop {
-    atomic_int wanted; /* RD_STOP_* */
-    int state;         /* RD_STOP_*, as carried out so far */
-    rd_timer timer;    /* when draining is over */
+    atomic_int wanted;  /* RD_STOP_* */
+    int state;          /* RD_STOP_*, as carried out so far */
+    bool leaves_queues; /* what waits in the queues of the sockets is not accepted */
+    rd_timer timer;     /* when draining is over */
 } rd_stop;
 
 void rd_stop_init(struct rd_server *server);
 
 /* RD_STOP_DRAIN: gracefully; RD_STOP_NOW: at once. Any thread, also a signal handler. */
 void rd_server_stop(struct rd_server *server, int how);
+
+/* From now on, what waits in the queues of the sockets is not accepted. Right before a stop. */
+void rd_server_leave_queues(struct rd_server *server);
 
 /* Whether a stop is complete: nothing is in flight and no connection waits for its answer. */
 bool rd_server_is_done(const struct rd_server *server);

@@ -176,7 +176,7 @@ module Rondo
     def carry_out(message)
       message.check
       case message.kind
-      when :stop then stop(tells: message[:ends])
+      when :stop then stop(tells: !message[:ends].nil?)
       when :halt then stop(force: true)
       when :cover then cover(message)
       when :heirs then name_heirs(message)
@@ -278,7 +278,7 @@ module Rondo
 
       @serving.say_what_is_left("Worker #{@index} (PID: #{Process.pid})") if tells
 
-      @serving.stop(force: force)
+      @serving.stop(force: force, whole: tells)
     end
 
     def begin_drain(seconds)

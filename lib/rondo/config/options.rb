@@ -171,6 +171,9 @@ module Rondo
       row(:shutdown_debug, :choice, nil, "name",
           "log what all threads do when a stop begins (always), or when its time is over (on_force)",
           choices: %i[always on_force]),
+      row(:drain_on_shutdown, :switch, true, "bool",
+          "when the server stops, it still serves what waits in the queues of its sockets; without, such clients are " \
+          "refused"),
       row(:mutate_stdout_and_stderr_to_sync_on_write, :switch, true, "bool",
           "what the application writes to standard output is not buffered"),
       row(:pidfile, :written_file, nil, "path", "file for the process id, written at boot and removed at the end",

@@ -158,7 +158,7 @@ module Rondo
 
       # @return [Hash{Symbol => Object}] what {Serving#initialize} takes
       def stop_options
-        { drain_ms: self[:drain_timeout_ms], debug: self[:shutdown_debug] }
+        { drain_ms: self[:drain_timeout_ms], debug: self[:shutdown_debug], drain: self[:drain_on_shutdown] }
       end
 
       # @param log [Logger]

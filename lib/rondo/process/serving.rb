@@ -28,12 +28,14 @@ module Rondo
     # @param drain_ms [Integer] for requests in flight
     # @param debug [Symbol, nil] when to log what all threads do: :always, when a stop begins; :on_force, when its time
     #   is over
+    # @param drain [Boolean] whether the end of the whole server serves what waits in the queues of its sockets
     # @yieldparam seconds [Integer] what it may take; once, when a stop begins
-    def initialize(server, log, drain_ms:, debug: nil, &before_drain)
+    def initialize(server, log, drain_ms:, debug: nil, drain: true, &before_drain)
       @server = server
       @log = log
       @drain_ms = drain_ms
       @debug = debug
+      @drain = drain
       @before_drain = before_drain
       @lock = Mutex.new
       @stopping = false
@@ -54,13 +56,14 @@ module Rondo
 
     # Graceful the first time, at once the second time.
     # @param force [Boolean] at once
+    # @param whole [Boolean] the whole server ends, and not only this worker
     # @return [void]
-    def stop(force: @stopping)
+    def stop(force: @stopping, whole: true)
       log_threads("Stop begins") if @debug == :always && !@stopping
       @stopping = true
       before_drain = @lock.synchronize { @before_drain.tap { @before_drain = nil } }
       before_drain&.call(force ? 0 : GRACE)
-      @server.stop(force: force)
+      @server.stop(force: force, drain: @drain || !whole)
       end_application_after(force ? 0 : @drain_ms / 1000.0)
     end
 

@@ -17,7 +17,7 @@ class PumaVerbsTest < Minitest::Test
   SETTINGS = {
     "activate_control_app" => "'auto', { no_token: true }", "app" => "->(_) { [200, {}, []] }", "bind" => "'tcp://127.0.0.1:1'",
     "bind_to_activated_sockets" => "'only'", "clean_thread_locals" => "", "custom_logger" => "$stderr", "debug" => "",
-    "directory" => "'/'", "early_hints" => "", "enable_keep_alives" => "false", "environment" => "'test'",
+    "directory" => "'/'", "drain_on_shutdown" => "false", "early_hints" => "", "enable_keep_alives" => "false", "environment" => "'test'",
     "fiber_per_request" => "", "fork_worker" => "", "first_data_timeout" => "5", "force_shutdown_after" => "5", "http_content_length_limit" => "5",
     "idle_timeout" => "5", "log_formatter" => "{ |line| line }", "log_requests" => "", "lowlevel_error_handler" => "->(*) {}",
     "max_fast_inline" => "5", "max_keep_alive" => "5", "mutate_stdout_and_stderr_to_sync_on_write" => "false",
@@ -32,7 +32,7 @@ class PumaVerbsTest < Minitest::Test
              before_restart before_thread_exit before_thread_start before_worker_boot before_worker_fork before_worker_shutdown on_booted
              on_refork on_restart on_stopped on_thread_exit on_thread_start on_worker_boot on_worker_fork on_worker_shutdown
              out_of_band].freeze
-  SAID = { "drain_on_shutdown" => "", "extra_runtime_dependencies" => "%w[a]", "max_io_threads" => "5",
+  SAID = { "extra_runtime_dependencies" => "%w[a]", "max_io_threads" => "5",
            "prune_bundler" => "", "silence_fork_callback_warning" => "", "silence_single_worker_warning" => "",
            "wait_for_less_busy_worker" => "0.1" }.freeze
   # Both: a setting where there is one, and a line for the rest.

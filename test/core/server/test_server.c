@@ -206,6 +206,30 @@ static void test_what_waits_to_be_accepted_is_served(void) {
     end();
 }
 
+static void test_what_waits_to_be_accepted_may_be_left(void) {
+    start_listening(answer);
+    int idle = dial();
+    say(idle, GET("/i"));
+    talk(idle, "/i");
+    int fd = dial();
+    say(fd, GET("/q"));
+    rd_loop_lock(&server->loop);
+    rd_server_leave_queues(server);
+    rd_loop_unlock(&server->loop);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turns(3);
+    CHECK_INT((int)server->counts.accepted, 1);
+    char byte;
+    CHECK_INT(recv(fd, &byte, 1, MSG_DONTWAIT), -1); /* a reset, because the socket is closed */
+    CHECK_INT(errno, ECONNRESET);
+    say(idle, GET("/a"));
+    CHECK(talk(idle, NULL));
+    CHECK(ends(got, "/a"));
+    close(idle);
+    close(fd);
+    end();
+}
+
 static void test_a_drain_waits_for_its_requests(void) {
     start_listening(hold);
     int fd = dial();
@@ -301,6 +325,7 @@ static void test_all(void) {
     test_stopping();
     test_a_request_in_the_grace();
     test_what_waits_to_be_accepted_is_served();
+    test_what_waits_to_be_accepted_may_be_left();
     test_a_drain_waits_for_its_requests();
     test_stops_that_do_not_wait();
     test_a_stop_wakes_the_loop();
