@@ -303,6 +303,7 @@ static const http2_rule http2_request_rules[] = {
     {"11", "an answer before the body",
      "HEADERS 1 h =" ON("POST", "/early") "|expect 100-continue\n< 1=200:early 1!NO"},
     {"11", "fewer bytes than promised", ASK_FOR("1", "/short") "< 1~200@4 1!INTERNAL"},
+    {"11", "more bytes than promised", ASK_FOR("1", "/long") "< 1~200@2 1!INTERNAL"},
     {"11", "a head of 70 KB", ASK_FOR("1", "/head") "< 1=200"},
     {"11", "a head of more than 1 MB", ASK_FOR("1", "/heads") "< 1!INTERNAL"},
 

@@ -232,11 +232,12 @@ static void http2_abort(rd_request *request) {
     let_go(conn);
 }
 
-/* The answer is complete. The stream ends when it was sent. */
+/* The answer is complete. The stream ends when it was sent. One whose length is not what its head
+ * says is malformed (RFC 9113, section 8.1.1): its client must not take it for whole. */
 static int finish(rd_request *request) {
     rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
-    if (rd_http1_end_answer(request)) {
+    if (rd_http1_end_answer(request) && !rd_http1_of(conn)->too_long) {
         let_go(conn);
     } else {
         http2_abort(request);
