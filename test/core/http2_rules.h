@@ -8,6 +8,7 @@
  *   < 1=200 3!PROTOCOL     what must have come by now, and no more than that; the last line is the
  *                          result
  *   LATER 2000             so many milliseconds pass
+ *   EOF                    the client sends no more
  *   STOP, PONG             the server begins to stop; the client answers the server's last PING
  *
  * What is expected:
@@ -285,10 +286,20 @@ static const http2_rule http2_request_rules[] = {
     {"10", "content-length below zero", WITH("content-length -1") IS_MALFORMED},
     {"10", "content-length and no body", WITH("content-length 2") IS_MALFORMED},
     {"10", "a body too short", OPEN_WITH("content-length 3") "DATA 1 e \"ab\n" IS_MALFORMED},
+    {"10", "a body too long", OPEN_WITH("content-length 3") "DATA 1 e \"abcd\n" IS_MALFORMED},
     {"10", "a body too short before trailers",
      OPEN_WITH("content-length 3") "DATA 1 - \"ab\nHEADERS 1 eh =x y\n" IS_MALFORMED},
     {"10", "a body as long as promised",
      OPEN_WITH("content-length 3") "DATA 1 - \"ab\nDATA 1 e \"c\n< 1=200:abc"},
+    {"10", "a body beyond its length, later",
+     OPEN_WITH("content-length 3") "DATA 1 - \"abc\n< \nDATA 1 e \"d\n" IS_MALFORMED},
+    {"10", "the end of a body comes later",
+     OPEN_WITH("content-length 3") "DATA 1 - \"abc\n< \nDATA 1 e\n< 1=200:abc"},
+    {"10", "a body that is cut off", OPEN("1") "DATA 1 - \"ab\n< \nEOF\n< 1!CANCEL END"},
+    {"10", "a body of known length that is cut off",
+     OPEN_WITH("content-length 3") "DATA 1 - \"ab\n< \nEOF\n< 1!CANCEL END"},
+    {"10", "a request, and then the client sends no more",
+     ASK_FOR("1", "/p") "EOF\n< 1=200:/p END"},
     {"10", "a body of no length", OPEN("1") "DATA 1 - \"ab\nDATA 1 -\nDATA 1 e\n< 1=200:ab"},
     {"10", "HEAD", ASK_WITH(ON("HEAD", "/p")) "< 1=200@0"},
     {"10", "204", ASK_FOR("1", "/204") "< 1=204@0"},
@@ -313,6 +324,17 @@ static const http2_rule http2_request_rules[] = {
      ASK_FOR("1", "/held") "RST 1 - #00000008\n" ASK("3") "< 3=200"},
     {"12", "GOAWAY", OPEN("1") "GOAWAY 0 - #00000000 00000000\nDATA 1 e \"ab\n< 1=200:ab END"},
 
+    {"13", "a stop",
+     OPEN("1") "< \nSTOP\n< GOAWAY=2147483647 PINGS=1\n" ASK("3")
+     "< 3=200 GOAWAY=2147483647 PINGS=1\nPONG\n< 3=200 GOAWAY=3 PINGS=1\nDATA 1 e \"ab\n"
+     "< 1=200:ab 3=200 GOAWAY=3 PINGS=1 END"},
+    {"13", "a stop, and the PING is not answered",
+     OPEN("1")
+     "< \nSTOP\n< GOAWAY=2147483647 PINGS=1\nLATER 300\n< GOAWAY=1 PINGS=1\nDATA 1 e \"ab\n"
+     "< 1=200:ab GOAWAY=1 PINGS=1 END"},
+    {"13", "a stop of an idle connection",
+     ASK("1")
+     "< 1=200\nSTOP\n< 1=200 GOAWAY=2147483647 PINGS=1\nPONG\n< 1=200 GOAWAY=1 PINGS=1 END"},
 
     {"14", "another protocol",
      ASK_WITH(":method CONNECT|:protocol tcp|:scheme http|:path /p|:authority a.test") "< 1=501"},
@@ -328,12 +350,25 @@ static const http2_rule http2_request_rules[] = {
     {"15", "a PING prolongs nothing",
      ASK("1") "< 1=200\nLATER 64000\nPING 0 - #0102030405060708\n< 1=200 PONGS=1\nLATER 2000\n"
      "< 1=200 PONGS=1 C!NO"},
+    {"15", "silent with a stream, and the client is there",
+     ASK_FOR("1", "/held")
+     "< \nLATER 31000\n< PINGS=1\nPONG\nLATER 31000\n< PINGS=2\nPONG\nLATER 29000\n< PINGS=2"},
+    {"15", "silent with a stream, and it is not",
+     ASK_FOR("1", "/held")
+     "< \nLATER 31000\n< PINGS=1\nLATER 31000\n< PINGS=2\nLATER 31000\n< PINGS=2 C!NO"},
 
     {"16", "a stream with a body has a window", OPEN("1") "< W1>100000"},
     {"16", "the ninth has none",
      "HEADERS 1*9 h =" ON("POST", "/body") "\n"
      "< W1>100000 W3>100000 W5>100000 W7>100000 W9>100000 W11>100000 W13>100000 W15>100000 W17=0"},
 
+    {"T7", "an authority of another certificate",
+     ASK_WITH(":method GET|:scheme https|:path /p|:authority b.test") "< tls:1=421 plain:1=200"},
+    {"T7", "an authority without a certificate",
+     ASK_WITH(":method GET|:scheme https|:path /p|:authority c.test:443")
+     "< tls:1=421 plain:1=200"},
+    {"T7", "host",
+     ASK_WITH(":method GET|:scheme https|:path /p|host b.test") "< tls:1=421 plain:1=200"},
     {"T7", "a name of a wildcard",
      ASK_WITH(":method GET|:scheme https|:path /p|:authority x.A.test.:8443") "< 1=200"},
 };

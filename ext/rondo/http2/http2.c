@@ -141,7 +141,7 @@ static void end_input(rd_http2 *http2, int32_t id) {
     rd_conn *conn = conn_of(http2, id);
     if (conn == NULL) return;
     rd_conn_ref(conn);
-    rd_http2_stream_end_input(conn);
+    rd_http2_stream_end_input(conn, true);
     rd_conn_unref(conn);
 }
 
@@ -383,7 +383,7 @@ static void on_eof(rd_conn *carrier) {
     rd_http2_enter(http2);
     for (rd_list *node = streams->next, *next; node != streams && !http2->is_over; node = next) {
         next = node->next;
-        rd_http2_stream_end_input(RD_CONTAINER(node, rd_http2_stream, in_session)->conn);
+        rd_http2_stream_end_input(RD_CONTAINER(node, rd_http2_stream, in_session)->conn, false);
     }
     http2->is_ending = true;
     rd_http2_leave(http2);

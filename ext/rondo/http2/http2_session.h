@@ -60,6 +60,7 @@ typedef struct rd_http2_stream {
     bool is_upgrade : 1;  /* an extended CONNECT */
     bool is_upload : 1;   /* counted in `uploads` */
     bool input_ended : 1; /* the client sends no more */
+    bool is_whole : 1;    /* it has said so, and is not just gone */
     bool end_told : 1;    /* its connection knows that */
     bool head_waits : 1;  /* the library has a head that was not sent */
     bool has_body : 1;    /* the library asks for the bytes of the answer */

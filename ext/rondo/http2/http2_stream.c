@@ -269,10 +269,10 @@ static void on_data(rd_conn *conn, const char *bytes, size_t len) {
     } /* what comes behind an answer is dropped */
 }
 
+/* The library has compared Content-Length with what came. */
 static void on_eof(rd_conn *conn) {
-    const rd_http1 *http = rd_http1_of(conn);
-    if (http->input != RD_HTTP1_BODY) return;
-    if (http->request->head.framing == RD_FRAMING_STREAM) {
+    if (rd_http1_of(conn)->input != RD_HTTP1_BODY) return;
+    if (rd_http2_stream_of(conn)->is_whole) {
         rd_http1_end_body(conn);
     } else {
         rd_http1_fail_body(conn, RD_ERR_BODY_CUT);
@@ -364,8 +364,6 @@ static int parse(rd_http2 *http2, rd_request *request, rd_slice text) {
     return rd_request_keep_head(request, text.ptr, text.len) ? 0 : RD_ERR_INPUT_FULL;
 }
 
-/* A body has its length from Content-Length, which the library compares, or ends with its stream.
- */
 static int frame_body(rd_request *request, bool is_upgrade, bool ends) {
     rd_head *head = &request->head;
     head->version = RD_HTTP_2;
@@ -392,6 +390,8 @@ static void open_window(rd_conn *conn) {
                                           UPLOAD_WINDOW);
 }
 
+/* A body ends with its stream, also if its length is known: what comes beyond it makes the request
+ * malformed. */
 static void begin(rd_conn *conn, bool ends) {
     rd_http1 *http = rd_http1_of(conn);
     if (ends || http->request->head.framing == RD_FRAMING_NONE) {
@@ -401,6 +401,7 @@ static void begin(rd_conn *conn, bool ends) {
     }
     open_window(conn);
     rd_http1_begin_body(conn, false);
+    if (http->input == RD_HTTP1_BODY) http->length_left = UINT64_MAX;
 }
 
 void rd_http2_stream_open(rd_http2 *http2, int32_t id, rd_slice text, int code, bool ends) {
@@ -448,9 +449,11 @@ void rd_http2_stream_take(rd_conn *conn, const char *bytes, size_t len) {
     rd_conn_unref(conn);
 }
 
-void rd_http2_stream_end_input(rd_conn *conn) {
+void rd_http2_stream_end_input(rd_conn *conn, bool is_whole) {
     rd_http2_stream *stream = rd_http2_stream_of(conn);
+    if (stream->input_ended) return;
     stream->input_ended = true;
+    stream->is_whole = is_whole;
     if (rd_conn_is_open(conn) && !conn->read_paused) rd_conn_read_now(conn);
 }
 

@@ -16,8 +16,8 @@ void rd_http2_stream_open(rd_http2 *http2, int32_t id, rd_slice text, int code, 
 /* More has come for the stream. */
 void rd_http2_stream_take(rd_conn *conn, const char *bytes, size_t len);
 
-/* The client sends no more on the stream. */
-void rd_http2_stream_end_input(rd_conn *conn);
+/* The client sends no more on the stream, because it has ended it or because it is gone. */
+void rd_http2_stream_end_input(rd_conn *conn, bool is_whole);
 
 /* The client has sent a PRIORITY_UPDATE (RFC 9218, section 7.1). The library has read it, too. */
 void rd_http2_stream_reprioritize(rd_conn *conn, rd_slice priority);

@@ -329,6 +329,8 @@ static bool obey(const char *line) {
     } else if (strncmp(line, "STOP", 4) == 0) {
         rd_server_stop(server, RD_STOP_DRAIN);
         turns(2);
+    } else if (strncmp(line, "EOF", 3) == 0) {
+        shutdown(client_fd, SHUT_WR);
     } else {
         return false;
     }
@@ -341,6 +343,11 @@ static void put_line(wire *to, const char *line, size_t len) {
     } else {
         script_line(to, line, len);
     }
+}
+
+static bool is_command(const char *line) {
+    return line[0] == '<' || strncmp(line, "LATER", 5) == 0 || strncmp(line, "STOP", 4) == 0 ||
+           strncmp(line, "EOF", 3) == 0;
 }
 
 /* Sends what stands before the next expectation. Returns the number of bytes of all. */
@@ -356,9 +363,7 @@ static size_t play(delivery *way) {
         end_of = strchr(line, '\n');
         if (end_of == NULL) end_of = strchr(line, '\0');
         const size_t len = (size_t)(end_of - line);
-        const bool is_frame =
-            line[0] != '<' && strncmp(line, "LATER", 5) != 0 && strncmp(line, "STOP", 4) != 0;
-        if (is_frame) {
+        if (!is_command(line)) {
             put_line(&bytes, line, len);
             continue;
         }
