@@ -38,6 +38,7 @@ class RoomsChannel < ApplicationCable::Channel
   def quiet(data) = stop_stream_from(data["room"])
   def fails = raise("on purpose")
   def reload_note(data) = RoomsChannel.broadcast_to(Note.find(data["id"]), { changed: true })
+  def protocol = transmit({ protocol: connection.env["SERVER_PROTOCOL"] })
   def threads = transmit({ threads: Thread.list.map { |thread| thread.name.to_s } })
   def farewell = ActionCable.server.remote_connections.where(visitor: visitor).disconnect
   def raw(data) = ActionCable.server.broadcast(room, data["text"], coder: nil)
