@@ -367,6 +367,8 @@ static const http2_rule http2_request_rules[] = {
     {"T7", "an authority without a certificate",
      ASK_WITH(":method GET|:scheme https|:path /p|:authority c.test:443")
      "< tls:1=421 plain:1=200"},
+    {"T7", "an address",
+     ASK_WITH(":method GET|:scheme https|:path /p|:authority [::1]:443") "< tls:1=421 plain:1=200"},
     {"T7", "host",
      ASK_WITH(":method GET|:scheme https|:path /p|host b.test") "< tls:1=421 plain:1=200"},
     {"T7", "a name of a wildcard",

@@ -380,6 +380,14 @@ static int frame_body(rd_request *request, bool is_upgrade, bool ends) {
     return 0;
 }
 
+/* A client may send requests for other hosts on the connection that it has already. */
+static int check_host(rd_conn *carrier, const rd_request *request) {
+    const rd_transport *transport = carrier->transport;
+    if (transport->stands_for == NULL || request->head.host.len == 0) return 0;
+    const rd_slice host = rd_request_slice(request, request->head.host);
+    return transport->stands_for(carrier, host) ? 0 : RD_ERR_HTTP2_HOST;
+}
+
 static void open_window(rd_conn *conn) {
     rd_http2_stream *stream = rd_http2_stream_of(conn);
     rd_http2 *http2 = stream->http2;
@@ -414,6 +422,7 @@ void rd_http2_stream_open(rd_http2 *http2, int32_t id, rd_slice text, int code, 
     rd_request *request = http->request = rd_request_new(&rd_http_shared_of(conn)->requests);
     if (code == 0) code = parse(http2, request, text);
     if (code == 0) code = frame_body(request, stream->is_upgrade, ends);
+    if (code == 0) code = check_host(http2->carrier, request);
     if (code == 0) request->queued.urgency = urgency_of(request);
     request->conn = conn;
     request->responder = &rd_http2_responder;

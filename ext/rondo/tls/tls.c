@@ -12,6 +12,7 @@
 #include "transport/layer.h"
 #include "tls/tls_handshake.h"
 #include "tls/tls_identity.h"
+#include "tls/tls_shown.h"
 
 /* ---- writing ---- */
 
@@ -240,6 +241,7 @@ const rd_transport rd_tls_transport = {
     .agreed = rd_tls_agreed,
     .reason = rd_tls_failure,
     .identify = rd_tls_identify,
+    .stands_for = rd_tls_stands_for,
     .unsent = rd_tls_unsent,
     .flush = rd_tls_flush,
     .has_pending = has_pending,

@@ -69,6 +69,9 @@ struct rd_transport {
     const char *(*reason)(rd_conn *conn);
     /* What it knows of its peer. Called if its handshake gave the layer a number for that. */
     void (*identify)(rd_conn *conn, rd_identity *identity);
+    /* Whether what it has shown to its peer stands for this host, so that requests for it may come
+     * this way. NULL: for any. */
+    bool (*stands_for)(rd_conn *conn, rd_slice host);
     /* Bytes that the layer has taken and not sent. They count as output that is to be sent. */
     size_t (*unsent)(rd_conn *conn);
     /* Sends the unsent bytes, as many as the socket takes. Returns 0, or -1 with errno. */
