@@ -31,6 +31,11 @@ require "support/time_limit"
 TimeLimit.begin
 Minitest::Test.prepend(TimeLimit::Watched)
 
+if ENV["RONDO_TEST_XOR"]&.start_with?("http2")
+  require "support/http2_exclusions"
+  HTTP2Exclusions.begin
+end
+
 # Collects while a test runs.
 module StressedCollection
   MINOR_ONLY = 1 # a bit of GC.stress=: no major collections

@@ -168,7 +168,7 @@ class ServerProcess
 
   def command_line(app, settings, config, binds, args)
     path = File.join(@directory, "config.rb")
-    lines = self.class.foreign? ? [] : settings.map { |name, value| "#{name} #{value.inspect}\n" }
+    lines = self.class.foreign? ? [] : XorProxy.settings.merge(settings).map { |name, value| "#{name} #{value.inspect}\n" }
     File.write(path, "#{lines.join}#{config}")
     server = ENV.fetch("RONDO_TEST_SERVER", File.join(ROOT, "bin/rondo")).split
     [*server, *binds.flat_map { |bind| ["-b", bind] }, "-C", path, *args, *app]

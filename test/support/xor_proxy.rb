@@ -4,10 +4,11 @@
 # Stands between plain clients and a server whose listeners have the transport of test/core/xor_transport.h, or speak TLS.
 # So the tests need not know of the transport. A half-close or a reset of the client's connection is passed on to the server's
 # connection, and the other way round. The proxy is a process of its own: each line that it reads names an address of a
-# server, and it prints the address where it listens for that server.
+# server, and it prints the address where it listens for that server. With "http2" and "http2-tls" another program with the
+# same lines carries each request over HTTP/2: http2_proxy.js.
 
 require "socket"
-require "openssl" if ENV["RONDO_TEST_XOR"] == "tls"
+require "openssl" if ENV["RONDO_TEST_XOR"]&.end_with?("tls")
 
 module XorProxy
   XOR = Array.new(256) { |byte| byte ^ 0x55 }.pack("C*")
@@ -179,7 +180,17 @@ module XorProxy
 
   # Whether that is TLS. Unix sockets are plain then.
   def self.tls?
-    ENV["RONDO_TEST_XOR"] == "tls"
+    %w[tls http2-tls].include?(ENV.fetch("RONDO_TEST_XOR", nil))
+  end
+
+  # Whether the proxy speaks HTTP/2 with the servers.
+  def self.http2?
+    %w[http2 http2-tls].include?(ENV.fetch("RONDO_TEST_XOR", nil))
+  end
+
+  # @return [Hash] the settings that the servers need for that
+  def self.settings
+    http2? ? { http2: true } : {}
   end
 
   # @param uri [String] where a test wants a server to listen
@@ -198,9 +209,14 @@ module XorProxy
   # @return [String] the address for a client of the server at `url`: that of the proxy, if there is one
   def self.front(url)
     return url if !on? || (tls? && url.start_with?("unix:"))
-    @pipe ||= IO.popen([RbConfig.ruby, *("--disable-gems" unless tls?), __FILE__], "r+")
+    @pipe ||= IO.popen(program, "r+")
     @fronts ||= {}
     @fronts[url] ||= @pipe.puts(url) || @pipe.gets.chomp
+  end
+
+  def self.program
+    return ["node", File.join(__dir__, "http2_proxy.js"), *("tls" if tls?)] if http2?
+    [RbConfig.ruby, *("--disable-gems" unless tls?), __FILE__]
   end
 
   # @return [String] the same for the path of a Unix socket

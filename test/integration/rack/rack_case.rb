@@ -19,11 +19,11 @@ class RackCase < Minitest::Test
   PATIENCE = 60
 
   # The settings of all servers, unless a test gives others: RONDO_TEST_FIBERS=N runs the tests with fibers.
-  EVERYWHERE = ENV.key?("RONDO_TEST_FIBERS") ? { fibers: Integer(ENV["RONDO_TEST_FIBERS"]) } : {}
+  EVERYWHERE = { **(ENV.key?("RONDO_TEST_FIBERS") ? { fibers: Integer(ENV["RONDO_TEST_FIBERS"]) } : {}), **XorProxy.settings }.freeze
 
   # For tests of what a thread alone has: a place for each, and an exception that another thread raises in it.
   def needs_threads
-    skip "these servers have fibers: RONDO_TEST_FIBERS" if EVERYWHERE.any?
+    skip "these servers have fibers: RONDO_TEST_FIBERS" if EVERYWHERE.key?(:fibers)
   end
 
   # Records the log of the server.
