@@ -69,7 +69,7 @@ class ShellCase < Minitest::Test
   end
 
   def setup
-    @folder = File.realpath(Dir.mktmpdir("rondo-shell"))
+    @folder = @made_folder = File.realpath(Dir.mktmpdir("rondo-shell"))
     @servers = []
     @sockets = []
   end
@@ -77,7 +77,7 @@ class ShellCase < Minitest::Test
   def teardown
     @sockets.each(&:close)
     @servers.each(&:kill)
-    FileUtils.rm_rf(@folder)
+    FileUtils.rm_rf(@made_folder) # @folder may be a folder in it by now
   end
 
   # @return [String] path of the file in the test's folder

@@ -41,11 +41,6 @@ class DeployedRailsTest < PluginCase
     File.chmod(0o755, File.join(@folder, "bin/thrust"))
   end
 
-  def teardown
-    @folder = File.dirname(@folder)
-    super
-  end
-
   def run_words(*words, env: {})
     surroundings = surroundings("Gemfile").merge("BUNDLE_GEMFILE" => File.join(@folder, "Gemfile"), "BINDING" => "127.0.0.1",
                                                  "DATABASE_URL" => "sqlite3:storage/it.sqlite3", "SECRET_KEY_BASE" => "0123456789abcdef" * 4)
