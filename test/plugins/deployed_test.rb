@@ -33,7 +33,6 @@ class DeployedRailsTest < PluginCase
 
   def setup
     super
-    @outer = @folder
     bundled "-e", 'load Gem.bin_path("railties", "rails")', "new", File.join(@folder, "app"), *NEW
     @folder = File.join(@folder, "app")
     gems = read("Gemfile").sub(/^gem "puma".*/, "gem \"rondo\", path: #{ROOT.inspect}").sub(/^group :development, :test do.*?^end/m, "")
@@ -42,14 +41,6 @@ class DeployedRailsTest < PluginCase
     File.chmod(0o755, File.join(@folder, "bin/thrust"))
   end
 
-<<<<<<< Updated upstream
-=======
-  def teardown
-    @folder = @outer if @outer
-    super
-  end
-
->>>>>>> Stashed changes
   def run_words(*words, env: {})
     surroundings = surroundings("Gemfile").merge("BUNDLE_GEMFILE" => File.join(@folder, "Gemfile"), "BINDING" => "127.0.0.1",
                                                  "DATABASE_URL" => "sqlite3:storage/it.sqlite3", "SECRET_KEY_BASE" => "0123456789abcdef" * 4)
