@@ -10,6 +10,8 @@ require "rondo/config/verbs"
 module Rondo
   # What a configuration file sets.
   class Configuration
+    include WithoutValues
+
     # Verbs of addresses; a Hash is several of them.
     PLACES = %i[listen listen_raw].freeze
 
@@ -93,7 +95,7 @@ module Rondo
       @unasked << @plugins.last
     end
 
-    # @return [String] without the values: see {PumaOptions#inspect}
+    # @return [String] without the values, too
     def inspect
       "#<#{self.class} #{@path}>"
     end

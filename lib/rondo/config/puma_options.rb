@@ -9,9 +9,30 @@ require "rondo/config/settings"
 require "rondo/config/worker_count"
 
 module Rondo
+  # What shows nothing of its values, whoever prints it or writes it as JSON: some are secrets. Where ActiveSupport is
+  # loaded, its JSON of any object would be that of all its instance variables.
+  module WithoutValues
+    # @return [String]
+    def inspect
+      "#<#{self.class}>"
+    end
+
+    # @return [String]
+    def as_json(*)
+      inspect
+    end
+
+    # @return [String]
+    def to_json(*given)
+      inspect.to_json(*given)
+    end
+  end
+
   class Configuration
     # Behaves as a Hash with Symbols as keys, and as the three in one of Puma's `Puma::UserFileDefaultOptions`.
     class PumaOptions
+      include WithoutValues
+
       # A key of Puma => the setting, where they differ.
       SETTINGS = { binds: :bind, state: :state_path, preload_app: :preload, control_auth_token: :control_token,
                    first_data_timeout: :head_timeout_ms, persistent_timeout: :keep_alive_timeout_ms,
@@ -109,11 +130,6 @@ module Rondo
         (keys + @configuration.own.keys).to_h { |key| [key, self[key]] }
       end
       alias final_options to_h
-
-      # @return [String] nothing of the values, which may be secrets: errors of plugins would quote them
-      def inspect
-        "#<#{self.class}>"
-      end
 
       # @return [self]
       def user_options

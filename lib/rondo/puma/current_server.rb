@@ -3,9 +3,13 @@
 # The server of this process, as Puma::Server.current shows it.
 # SPDX-License-Identifier: MIT
 
+require "rondo/config/puma_options"
+
 module Rondo
   # Answers what gems ask of the server that serves them.
   class CurrentServer
+    include WithoutValues
+
     # @param server [Server]
     # @param serving [Serving, nil]
     # @param configuration [Configuration]

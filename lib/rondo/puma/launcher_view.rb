@@ -3,6 +3,7 @@
 # What a plugin gets as its launcher: the methods of Puma::Launcher that plugins call, in the process that runs them.
 # SPDX-License-Identifier: MIT
 
+require "rondo/config/puma_options"
 require "rondo/puma/bound_address"
 require "rondo/puma/library"
 require "rondo/puma/events"
@@ -11,6 +12,8 @@ require "rondo/puma/launcher_log"
 module Rondo
   # A launcher as plugins know it.
   class LauncherView
+    include WithoutValues
+
     # What plugins ask of `launcher.binder`.
     Binder = Struct.new(:sockets) do
       # @return [Array<IO, BoundAddress>] listening sockets; in a mold, which has none, their addresses. Empty before
@@ -118,11 +121,6 @@ module Rondo
 
       @process.phased_restart
       true
-    end
-
-    # @return [String] without settings: some are secrets
-    def inspect
-      "#<#{self.class}>"
     end
 
     # @yieldparam name [String]

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "open3"
 require "tmpdir"
 require "rondo/config/configuration"
 
@@ -115,6 +116,23 @@ class PumaOptionsTest < Minitest::Test
   def test_no_value_is_shown
     configuration = load("activate_control_app 'auto', auth_token: 'hidden'")
     refute_match(/hidden/, [configuration, configuration.options, configuration.options.user_options].inspect)
+  end
+
+  # In a process of its own, because ActiveSupport gives all objects its JSON.
+  def test_no_value_is_in_json
+    shown = <<~'RUBY'
+      configuration = Rondo::Configuration.new
+      configuration.set(:control_token, "hidden")
+      %w[puma/launcher_view puma/current_server].each { |file| require "rondo/#{file}" }
+      process = Struct.new(:token).new("hidden")
+      puts [configuration, configuration.options, Rondo::LauncherView.new(configuration, nil, process),
+            Rondo::CurrentServer.new(nil, process, configuration)].map { |each| JSON.parse(each.to_json) }
+    RUBY
+    names = %w[Configuration Configuration::PumaOptions LauncherView CurrentServer].map { |name| "#<Rondo::#{name}" }
+    ["json", "active_support/all"].each do |library|
+      out, = Open3.capture2e(RbConfig.ruby, "-Ilib", "-r#{library}", "-rrondo/config/configuration", "-e", shown)
+      assert_equal names, out.lines.map { |line| line[/\A.*\w(?= ?>$)/] }, out
+    end
   end
 
   def test_other_words
