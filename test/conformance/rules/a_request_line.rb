@@ -146,8 +146,10 @@ HttpRules.define do
   accept line("GET /x?? HTTP/1.1"), path: "/x", query: "?"
 
   row 12, "HTTP/2 preface without HTTP/2"
-  refuse [400, 505], "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
-         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0\0\0\5\1\5\0\0\0\1\x82\x86\x84\x41\x01a"
+  with http2: false do
+    refuse [400, 505], "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
+           "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0\0\0\5\1\5\0\0\0\1\x82\x86\x84\x41\x01a"
+  end
 
   row 13, "target over the limit"
   accept line("GET /#{"a" * 7999} HTTP/1.1"), path: "/#{"a" * 7999}"

@@ -23,10 +23,12 @@ class HTTP2ClientsTest < HTTP2Case
     assert_equal "0123456789" * 300_000, curl(server, "/big").out
   end
 
-  def test_off_unless_it_is_asked_for
+  def test_on_unless_it_is_switched_off
     server = start(binds: ["tcp://127.0.0.1:0"])
-    refute_equal "2 200", curl2(server, "/", *VERSION).out
-    secure = start(binds: ["ssl://127.0.0.1:0?#{@pair.query}"])
+    assert_equal "2 200", curl2(server, "/", *VERSION).out
+    write "http2.rb", "http2 false\n"
+    refute_equal "2 200", curl2(serve, "/", *VERSION).out
+    secure = serve(binds: ["ssl://127.0.0.1:0?#{@pair.query}"])
     assert_equal "1.1 200", curl(secure, "/", "--http2", *VERSION).out
   end
 
@@ -68,7 +70,7 @@ class HTTP2ClientsTest < HTTP2Case
 
   # The answer is whole, and the connection serves on.
   def test_a_body_that_is_too_large
-    write "http2.rb", "http2 true\nmax_body_bytes 1000\n"
+    write "http2.rb", "max_body_bytes 1000\n"
     script = <<~JS
       const post = { ":path": "/size", ":method": "POST" }, body = "x".repeat(2000);
       (async () => {

@@ -72,7 +72,7 @@ class HTTP2Case < TLSCase
   def setup
     super
     write "config.ru", APP
-    write "http2.rb", "http2 true\nearly_hints true\n"
+    write "http2.rb", "early_hints true\n"
   end
 
   # A server with HTTP/2 on a plain port, unless `binds` say more.

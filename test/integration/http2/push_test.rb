@@ -121,7 +121,7 @@ class HTTP2PushTest < HTTP2Case
 
   # Nothing offers it, and a client that asks all the same loses its stream, not its connection.
   def test_switched_off
-    write "off.rb", "http2 true\nhttp2_websocket false\n"
+    write "off.rb", "http2_websocket false\n"
     script = SOCKET + <<~JS
       session.once("remoteSettings", (settings) => {
         console.log(settings.enableConnectProtocol === true);

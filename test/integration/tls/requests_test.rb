@@ -94,7 +94,7 @@ class TLSRequestsTest < TLSCase
         assert_match(/unexpected eof/, error.message)
         assert_match(%r{\r\n\r\nhttps on \d+HTTP/1.1 200 .*#{framing}.*\r\n\r\n(4\r\n)?half(\r\n)?\z}m, text)
       end
-      assert_match(/\Acurl: \((18|56)\) /, curl(server, path).err)
+      assert_match(/\Acurl: \((18|56)\) /, curl(server, path, "--http1.1").err)
     end
   end
 end
