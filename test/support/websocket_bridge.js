@@ -4,7 +4,7 @@
 //   node websocket_bridge.js http://127.0.0.1:9292     prints its own port
 // SPDX-License-Identifier: MIT
 
-const http2 = require("http2"), net = require("net");
+const http = require("http"), http2 = require("http2"), net = require("net");
 const OWN = ["host", "connection", "upgrade", "sec-websocket-key"]; // of HTTP/1.1
 let session, ready;
 
@@ -34,7 +34,7 @@ const headOf = (fields) => {
   const status = fields[":status"] === 200 ? 101 : fields[":status"];
   const lines = Object.entries(fields).filter(([name]) => !name.startsWith(":")).flatMap(([name, value]) =>
     [].concat(value).map((one) => `${name}: ${one}\r\n`));
-  return `HTTP/1.1 ${status} Bridged\r\n${lines.join("")}\r\n`;
+  return `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${lines.join("")}\r\n`;
 };
 
 const join = (socket, stream) => {
@@ -42,8 +42,12 @@ const join = (socket, stream) => {
     socket.write(headOf(fields), "latin1");
     stream.pipe(socket); // ends it, too
   });
-  stream.on("error", () => socket.resetAndDestroy());
-  stream.on("close", () => stream.rstCode ? socket.resetAndDestroy() : socket.end());
+  stream.on("error", () => {});
+  stream.on("close", () => {
+    socket.end();
+    // Who only writes would never learn of the end.
+    socket.resume().on("data", () => socket.writableLength > 0 && socket.resetAndDestroy());
+  });
   socket.on("close", () => stream.destroyed || stream.close(http2.constants.NGHTTP2_CANCEL));
   socket.on("error", () => {});
   socket.pipe(stream);

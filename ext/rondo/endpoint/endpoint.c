@@ -199,7 +199,7 @@ void rd_endpoint_relieve(rd_endpoint *endpoint, size_t memory) {
     size_t before;
     do {
         before = queue->bytes;
-        rd_conn_flush(endpoint->conn);
+        rd_conn_flush_through(endpoint->conn);
     } while (endpoint->conn != NULL && queue->bytes < before && queue->memory > memory);
 }
 

@@ -200,13 +200,7 @@ static int start(rd_request *request, const rd_response_head *head) {
 static int flush(rd_request *request) {
     rd_conn *conn = rd_http1_client(request);
     if (conn == NULL) return RD_ERR_CLOSED;
-    rd_conn *carrier = rd_conn_carrier(conn);
-    rd_conn_ref(conn);
-    rd_conn_ref(carrier);
-    rd_conn_flush(conn);
-    if (carrier->state != RD_CONN_CLOSED) rd_conn_flush(carrier);
-    rd_conn_unref(conn);
-    rd_conn_unref(carrier);
+    rd_conn_flush_through(conn);
     return request->conn != NULL ? 0 : RD_ERR_CLOSED;
 }
 

@@ -347,6 +347,10 @@ void rd_conn_mark_dirty(rd_conn *conn);
  * end when the socket takes more. */
 void rd_conn_flush(rd_conn *conn);
 
+/* The same, and then what its carrier has: without that a carried connection sends no more than its
+ * carrier has room for. */
+void rd_conn_flush_through(rd_conn *conn);
+
 /* Flushes every dirty connection of the set, one write each. If long sends take turns, those with
  * much to send only join the line. */
 void rd_conn_set_flush(rd_conn_set *set);

@@ -263,6 +263,15 @@ void rd_conn_flush(rd_conn *conn) {
     send_now(conn);
 }
 
+void rd_conn_flush_through(rd_conn *conn) {
+    rd_conn *carrier = rd_conn_carrier(conn);
+    if (carrier != NULL) rd_conn_ref(carrier);
+    rd_conn_flush(conn);
+    if (carrier == NULL) return;
+    if (carrier->state != RD_CONN_CLOSED) rd_conn_flush(carrier);
+    rd_conn_unref(carrier);
+}
+
 /* Joins the end of the line, unless the connection is already in one. */
 static void wait_for_share(rd_conn *conn) {
     if (rd_list_is_linked(&conn->in_dirty)) return;

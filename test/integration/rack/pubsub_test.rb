@@ -298,7 +298,7 @@ class PubsubTest < RackCase
       def on_open(client) = client.write("second")
       def on_message(client, data) = client.write("second #{data}")
     end
-    self.class.const_set(:Second, second)
+    PubsubTest.const_set(:Second, second)
     a, b = peers(2)
     told(a, "client.subscribe('news')")
     a.say("client.handler = PubsubTest::Second.new; client.handler.class")
@@ -310,7 +310,7 @@ class PubsubTest < RackCase
     b.say("client.handler = nil")
     assert_equal [1000, ""], b.hear_close
   ensure
-    self.class.send(:remove_const, :Second)
+    PubsubTest.send(:remove_const, :Second)
   end
 
   def test_a_timeout_of_ones_own
