@@ -7,6 +7,7 @@
 
 require "json"
 require "securerandom"
+require "socket"
 require "rondo"
 
 module Rondo
@@ -44,7 +45,7 @@ module Rondo
     # @return [Control, nil]
     # @raise [AddressError, ConfigurationError] one line
     def self.open(settings, scoreboard, process, log:, cluster: false, room: 0)
-      uri = settings[:control_url] or return
+      uri = settings[:control_url] or return drop_what_is_left
 
       token = token_left(settings[:control_token])
       control = new(scoreboard, process, log: log, token: token_of(token), cluster: cluster, room: room,
@@ -78,12 +79,45 @@ module Rondo
       return chosen unless left.stat.pipe? # the variable may be that of a program before
 
       text = left.read_nonblock(LONGEST_TOKEN + 1, exception: false)
+      left.autoclose = true # without it, Ruby closes no descriptor
       left.close
       chosen || (text if text.is_a?(String) && text.match?(TOKEN))
     rescue SystemCallError, IOError
       chosen
     end
     private_class_method :token_left
+
+    # The process before had a control server, and the settings of this one name none.
+    # @return [nil]
+    def self.drop_what_is_left
+      socket, pipe = ENV.delete(VARIABLE).to_s[/\A(\d+,\d+)=/, 1].to_s.split(",").map(&:to_i)
+      return unless pipe
+
+      close_left(socket)
+      left = IO.for_fd(pipe, autoclose: false)
+      left.autoclose = true if left.stat.pipe?
+      left.close
+    rescue SystemCallError
+      nil
+    end
+    private_class_method :drop_what_is_left
+
+    # Clients find nobody there any more. The number may be that of something else: the variable, of a program before.
+    # @api private
+    # @param number [Integer] of a descriptor
+    # @return [void]
+    def self.close_left(number)
+      socket = Socket.for_fd(number)
+      socket.autoclose = false
+      return unless socket.getsockopt(:SOCKET, :ACCEPTCONN).bool
+
+      address = socket.local_address
+      socket.autoclose = true
+      socket.close
+      File.unlink(address.unix_path) if address.unix? && File.socket?(address.unix_path)
+    rescue SystemCallError, ArgumentError
+      nil # it is no socket, or its name cannot be that of a file
+    end
 
     # @return [String] a Unix socket of its own in the folder for temporary files
     def self.auto_uri
@@ -119,6 +153,7 @@ module Rondo
       opened = @core.listen(socket_left(uri) || address_of(uri))
       refuse(uri) if opened[:public] && !(chosen && @token)
       @asked = uri
+      @chosen = chosen
       @descriptor = opened[:fd]
       @url = opened[:url].sub(/\Ahttp:/, "tcp:")
     rescue AddressError => e
@@ -156,10 +191,11 @@ module Rondo
     end
 
     # Leaves the listening socket to the program that this process becomes by exec: clients wait in
-    # its queue meanwhile. To be called right before that.
+    # its queue meanwhile. A token of its owner does not go along: the next settings have it, or another. To be called
+    # right before that.
     # @return [void]
     def hand_on
-      kept = [IO.for_fd(@descriptor, autoclose: false).dup, pipe_of(@token.to_s)]
+      kept = [IO.for_fd(@descriptor, autoclose: false).dup, pipe_of(@chosen ? "" : @token.to_s)]
       kept.each do |io|
         io.close_on_exec = false
         io.autoclose = false
@@ -217,9 +253,7 @@ module Rondo
       return unless number
       return { kind: :fd, fd: number.to_i, owns_file: true } if asked == uri
 
-      IO.for_fd(number.to_i).close
-      nil
-    rescue SystemCallError
+      Control.close_left(number.to_i)
       nil
     end
 

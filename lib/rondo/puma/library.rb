@@ -80,7 +80,7 @@ module Rondo
       # @param token [String, nil] nil or "": it needs none
       # @return [void]
       def note_control(configuration, url, token)
-        return if url.to_s.empty?
+        return %i[control_url control_auth_token].each { |key| configuration.own.delete(key) } if url.to_s.empty?
 
         configuration.own.update(control_url: url, control_auth_token: token.to_s.empty? ? "none" : token)
       end

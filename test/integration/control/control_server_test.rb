@@ -205,6 +205,21 @@ class ControlServerTest < ControlCase
     assert_equal server.own_urls * 2, server.log.scan(ServerProcess::LISTENING).flatten
   end
 
+  def test_a_restart_without_the_setting_ends_it
+    path = File.join(@folder, "c.sock")
+    write "config/rondo.rb", "activate_control_app 'unix://#{path}'\n"
+    write "config.ru", "run ->(_env) { [200, {}, [ENV.fetch('RONDO_CONTROL_SOCKET', 'none')]] }"
+    server = start
+    server.wait_for_log(/Use Ctrl-C to stop/)
+    assert_path_exists path
+    write "config/rondo.rb", ""
+    booted = server.log.bytesize
+    server.signal("USR2")
+    server.wait_for_log(/Restarting.*Use Ctrl-C to stop/m, from: booted)
+    refute_path_exists path
+    assert_equal "none", get(server).body
+  end
+
   # A child with copies of the descriptors would keep clients waiting for the end of their connections.
   def test_forks_of_the_application_do_not_hold_it
     write "config.ru", <<~RUBY

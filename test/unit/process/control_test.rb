@@ -4,7 +4,9 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "tmpdir"
 require "rondo/command/control_client"
+require "rondo/config/settings"
 require "rondo/process/control"
 
 class ControlTest < Minitest::Test
@@ -84,6 +86,57 @@ class ControlTest < Minitest::Test
     Control.send(:token_left, chosen)
   ensure
     ENV.delete(Control::VARIABLE)
+  end
+
+  # The next settings may have none: then there is a random one again, and not the one that somebody took away.
+  def test_a_chosen_token_does_not_go_along
+    { true => nil, false => "mine" }.each do |chosen, expected|
+      control = Control.new(@board, @process, token: "mine")
+      control.listen("tcp://127.0.0.1:0", chosen: chosen)
+      control.hand_on
+      pipe = ENV.fetch(Control::VARIABLE)[/,(\d+)/, 1]
+      assert_equal [expected, [false]], [Control.send(:token_left, nil), there(pipe)]
+    ensure
+      control&.close
+      open_without_url # closes what was handed on
+    end
+  end
+
+  def test_nothing_is_left_where_the_url_is_gone
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "c")
+      control = Control.new(@board, @process, token: "mine")
+      control.listen("unix://#{path}")
+      control.hand_on
+      control.close
+      numbers = ENV.fetch(Control::VARIABLE).scan(/\d+/).first(2)
+      assert_equal [true] * 3, there(path, *numbers)
+      assert_nil open_without_url
+      assert_equal [false] * 3, there(path, *numbers)
+      refute ENV.key?(Control::VARIABLE)
+    end
+  end
+
+  # The variable may be older than what has these numbers now.
+  def test_what_was_not_left_stays_open
+    File.open(__FILE__) do |file|
+      UNIXSocket.pair do |one, _other|
+        ["#{file.fileno},#{one.fileno}=x", "#{one.fileno},#{file.fileno}=x", "99999,99998=x", "x"].each do |variable|
+          ENV[Control::VARIABLE] = variable
+          assert_nil open_without_url
+          assert_equal [true] * 2, there(file.fileno.to_s, one.fileno.to_s)
+        end
+      end
+    end
+  end
+
+  def open_without_url
+    Control.open(Rondo::Settings::Resolved.new, @board, @process, log: nil)
+  end
+
+  # @return [Array<Boolean>] whether these paths or descriptors exist
+  def there(*names)
+    names.map { |name| File.exist?(File.expand_path(name, "/proc/self/fd")) }
   end
 
   def test_verbs_of_the_process
