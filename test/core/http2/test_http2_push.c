@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Published messages for clients of both versions: a WebSocket of HTTP/1.1 and one that is a stream
+ * of HTTP/2 send the same bytes from the same memory.
+ */
+#include "http2_serving.h"
+
+#include "endpoint/endpoint.h"
+
+#define UPGRADE                                                                                    \
+    "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"               \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+#define CONNECT                                                                                    \
+    ":method CONNECT\n:protocol websocket\n:scheme http\n:path /chat\n:authority a\n"              \
+    "sec-websocket-version 13"
+
+enum { LONG = 400000, HEADER = 10 /* of its frame */ };
+
+static rd_endpoint *endpoints[2];
+static unsigned upgraded;
+
+static void upgrade(rd_request *request) {
+    const rd_pubsub_terms terms = {.as = RD_AS_SENT};
+    rd_endpoint *endpoint = rd_upgrade_asked(request)->begin(request, NULL, 0);
+    endpoints[upgraded++] = endpoint;
+    CHECK_INT(rd_pubsub_subscribe(&server->pubsub, endpoint, RD_SLICE("room"), false, &terms), 1);
+}
+
+static void publish(rd_slice payload) {
+    rd_loop_lock(&server->loop);
+    CHECK_INT(rd_pubsub_publish(&server->pubsub, RD_SLICE("room"), payload, true, RD_REACH_PROCESS),
+              1);
+    rd_loop_unlock(&server->loop);
+    turns(3);
+}
+
+static void release_endpoints(void) {
+    rd_loop_lock(&server->loop);
+    rd_event event = {0};
+    while (rd_server_next_event(server, &event, true)) continue;
+    for (int i = 0; i < 2; i++) rd_endpoint_unref(endpoints[i]);
+    rd_loop_unlock(&server->loop);
+}
+
+/* What its connection sends next. */
+static const rd_chunk *queued(const rd_endpoint *endpoint) {
+    const rd_chunk *chunk = rd_outq_first(&endpoint->conn->out);
+    CHECK(chunk != NULL && chunk->kind == RD_CHUNK_BORROWED && chunk->is_shared);
+    return chunk;
+}
+
+/* Both are too slow for the long one, so their queues have the rest of it. */
+static void test_a_message_is_encoded_once(void) {
+    static char text[LONG];
+    memset(text, 'x', sizeof(text));
+    upgraded = 0;
+    settings.max_publish_bytes = LONG;
+    const int fd = begin_with(upgrade), plain = join();
+    ask(plain, UPGRADE);
+    CHECK(begins(got, "HTTP/1.1 101 "));
+    put_head_with(&out, 1, 0, CONNECT);
+    tell(fd, &out);
+    CHECK_INT(upgraded, 2);
+    CHECK_INT(peer_of(1)->status, 200);
+
+    publish(rd_slice_of(text, sizeof(text)));
+    const rd_chunk *one = queued(endpoints[0]), *other = queued(endpoints[1]);
+    CHECK(one->release == other->release);
+    CHECK(one->ptr + one->len == other->ptr + other->len);
+    CHECK_INT(server->conns.ledger.rows[RD_LEDGER_OUTPUT].held < 2 * LONG, 1);
+
+    size_t heard = 0;
+    for (int i = 0; i < 200; i++) {
+        hear(plain);
+        heard += got_len;
+        turns(1);
+    }
+    CHECK_INT(heard, LONG + HEADER);
+    put_window(&out, 0, 1 << 20);
+    put_window(&out, 1, 1 << 20);
+    for (int i = 0; i < 200; i++) tell(fd, &out);
+    CHECK_INT(peer_of(1)->body_len, LONG + HEADER);
+    CHECK(memcmp(peer_of(1)->body, "\x81\x7f\0\0\0\0\0\x06\x1a\x80xxx", 13) == 0);
+
+    close(plain);
+    close(fd);
+    turns(3);
+    release_endpoints();
+    end();
+    peer_end();
+}
+
+static void test_all(void) {
+    test_a_message_is_encoded_once();
+}
+
+int main(void) {
+    return test_both_pollers(test_all);
+}
