@@ -2,7 +2,7 @@
 
 # A mold and its workers must not share connections to databases, because both sides would use them. Threads do not
 # survive a fork. The connections of ActiveRecord and Sequel are closed; threads are named in the log, so that the
-# application can start them in before_worker_boot.
+# application can start them in before_worker_boot. And what the application forks itself is no second server.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -23,6 +23,20 @@ module Rondo
       log.error "! could not close connections of the mold before a fork: #{e.message} (#{e.class})"
     end
 
+    # Runs a block of the application. `fork` without a block returns twice, and the copy must not go on as if it were
+    # the server: it ends with the block.
+    # @param what [String] the block, in words
+    # @return [Object] what the block returns
+    # @raise what the block raises, in this process
+    def here_only(what)
+      process = Process.pid
+      yield.tap { end_copy(what) if Process.pid != process }
+    rescue SystemExit => e
+      Process.pid == process ? raise : exit!(e.status)
+    rescue StandardError, ScriptError
+      Process.pid == process ? raise : end_copy(what)
+    end
+
     # @return [Array<Thread>] threads that a fork ends, without those that are known to be harmless
     def threads
       Thread.list.reject do |thread|
@@ -40,6 +54,13 @@ module Rondo
     def compact_memory
       Process.respond_to?(:warmup) ? Process.warmup : 3.times { GC.start }
     end
+
+    def end_copy(what)
+      $stderr.write("! #{what}: it has forked without a block; the copy of the server ends\n")
+      $stderr.flush
+      exit!(1)
+    end
+    private_class_method :end_copy
 
     # In the child ActiveRecord forgets its pools by itself (ActiveSupport::ForkTracker).
     def disconnect_active_record

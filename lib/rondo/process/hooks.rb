@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/boot/fork_safety"
 require "rondo/puma/hook_arguments"
 
 module Rondo
@@ -82,7 +83,7 @@ module Rondo
     private
 
     def call_block(name, block, arguments)
-      block.call(*arguments)
+      ForkSafety.here_only(name) { block.call(*arguments) }
     rescue StandardError, ScriptError => e
       at = e.backtrace&.first.to_s[/\A.*?:\d+/]
       raise ConfigurationError, "#{name} raised at #{at}: #{e.message.lines.first.to_s.chomp} (#{e.class})"

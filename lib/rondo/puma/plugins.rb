@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/boot/error"
+require "rondo/boot/fork_safety"
 require "rondo/puma/children"
 require "rondo/puma/library"
 
@@ -41,13 +42,11 @@ module Rondo
       # Whatever a plugin does in the block, it does not end this process, and does not go on in a copy of it.
       # @param what [String] that it could not do, in words
       # @raise [ConfigurationError] one line
-      def guard(what)
-        process = Process.pid
-        yield.tap { end_copy(what) if Process.pid != process }
+      def guard(what, &block)
+        ForkSafety.here_only(what, &block)
       rescue Error
         raise
       rescue SystemExit, StandardError, ScriptError => e
-        exit!(e.is_a?(SystemExit) ? e.status : end_copy(what)) if Process.pid != process
         raise ConfigurationError, "#{what}: #{words(e)}"
       end
 
@@ -70,13 +69,6 @@ module Rondo
       def place(error)
         at = error.backtrace&.find { |line| !line.start_with?("<internal:") }.to_s[/\A.*?:\d+/]
         at ? " at #{at}" : ""
-      end
-
-      # `fork` without a block has returned twice.
-      def end_copy(what)
-        $stderr.write("! #{what}: it has forked without a block; the copy of the server ends\n")
-        $stderr.flush
-        exit!(1)
       end
     end
 

@@ -52,6 +52,19 @@ class HooksTest < Minitest::Test
     assert_match(/\A! after_booted raised at .*: no \(RuntimeError\)\z/, @lines.fetch(0))
   end
 
+  # The copy would be the server a second time, whatever it does after the fork.
+  def test_a_fork_without_a_block_ends_its_copy
+    { -> { @child = fork } => 1, -> { (@child = fork) || raise("no") } => 1, -> { (@child = fork) || exit(3) } => 3 }.each do |hook, status|
+      @configuration.hooks[:after_booted].replace([hook])
+      _, told = capture_subprocess_io do
+        @hooks.try(:after_booted)
+        assert_equal [status], [Process.wait2(@child).last.exitstatus]
+      end
+      words = "! after_booted: it has forked without a block; the copy of the server ends\n"
+      assert_equal [status == 1 ? words : "", []], [told, @lines]
+    end
+  end
+
   def test_the_next_block_is_called_after_one_that_raises
     seen = []
     @configuration.hooks[:before_thread_start].push(->(_) { raise "no" }, ->(given) { seen << given })
