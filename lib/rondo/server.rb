@@ -316,7 +316,7 @@ module Rondo
     end
 
     def choose_env_extras(numbers, options)
-      threads = numbers.fetch(:max_threads) { Settings::CORE[:max_threads][:default] }
+      threads = %i[max_threads max_io_threads].sum { |name| numbers.fetch(name) { Settings::CORE[name][:default] } }
       Rondo.choose_env_extras(threads: threads, workers: options.key?(:inboxes))
     end
 

@@ -103,7 +103,9 @@ uint32_t rd_pool_useful_threads(const rd_binding *binding) {
 }
 
 bool rd_pool_may_grow(const rd_binding *binding) {
-    return rd_pool_useful_threads(binding) < rd_pool_max_threads(binding);
+    const rd_pool *pool = &binding->pool;
+    if (rd_pool_has_fibers(binding)) return pool->threads < rd_pool_max_threads(binding);
+    return pool->threads - pool->waiting < pool->places;
 }
 
 /* hooks.need_thread: called by the watch thread, without the GVL. */
@@ -209,7 +211,8 @@ void rd_pool_enter(rd_visit *visit, rd_request *request) {
     rd_binding *binding = visit->runner->binding;
     visit->request = request;
     visit->serial = ++entered;
-    visit->logged_slow = visit->logged_timeout = visit->logged_hung = visit->is_needed = false;
+    visit->logged_slow = visit->logged_hung = visit->is_needed = false;
+    visit->to_undo = 0;
     visit->is_inside = visit->runner->away = true;
     visit->runner->inside++;
     binding->pool.begun = true;
@@ -224,7 +227,19 @@ static void drop_timeout(void) {
     if (rb_obj_is_kind_of(error, rd_eRequestTimeout)) rb_set_errinfo(Qnil);
 }
 
-RD_APART static void end_timeout(rd_visit *visit) {
+static bool has_more_marked(const rd_binding *binding) {
+    return binding->pool.marked > (uint32_t)binding->server->settings.max_io_threads;
+}
+
+/* The place of another one that is marked is still there. */
+static void end_mark(rd_binding *binding) {
+    if (!has_more_marked(binding)) binding->pool.places--;
+    binding->pool.marked--;
+}
+
+RD_APART static void undo(rd_visit *visit) {
+    if (visit->to_undo & RD_UNDO_MARK) end_mark(visit->runner->binding);
+    if (!(visit->to_undo & RD_UNDO_TIMEOUT)) return;
     rd_visit_end_limit(visit);
     drop_timeout();
 }
@@ -232,7 +247,7 @@ RD_APART static void end_timeout(rd_visit *visit) {
 void rd_pool_leave(rd_visit *visit) {
     rd_runner *runner = visit->runner;
     rd_pool *pool = &runner->binding->pool;
-    if (visit->logged_timeout) end_timeout(visit);
+    if (visit->to_undo != 0) undo(visit);
     visit->is_inside = runner->away = false;
     runner->inside--;
     leave_place(runner->binding);
@@ -417,6 +432,18 @@ int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once) {
     const int state = wait_in(visit, &pool->resuming, at_once);
     pool->returning--;
     return state;
+}
+
+/* A request may wait for the place, and then for a thread. */
+void rd_pool_mark(rd_visit *visit) {
+    rd_binding *binding = visit->runner->binding;
+    if (rd_pool_has_fibers(binding) || (visit->to_undo & RD_UNDO_MARK) != 0) return;
+    visit->to_undo |= RD_UNDO_MARK;
+    binding->pool.marked++;
+    if (has_more_marked(binding)) return;
+    binding->pool.places++;
+    grant_places(binding, &binding->pool.resuming);
+    call_leader(visit);
 }
 
 int rd_pool_step_aside(rd_visit *visit) {

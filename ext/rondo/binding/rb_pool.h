@@ -16,9 +16,10 @@
  * another thread, and comes back in as soon as a place is free, before new requests. A thread whose
  * body has given parts for long stands aside in the same way, and the leader lets it back in after
  * a batch of new requests. With fibers a place is a fiber's, and a fiber that waits leaves its
- * thread to the others of that thread. At most max_parked_bodies are stepped out or aside. For one
- * more, the client that was waited for longest is given up. Everything here is under the GVL,
- * except for the atomics, which the watch thread uses.
+ * thread to the others of that thread. A call that says that it only waits (rd_pool_mark()) keeps
+ * its place, and there is one place more until it ends. At most max_parked_bodies are stepped out
+ * or aside. For one more, the client that was waited for longest is given up. Everything here is
+ * under the GVL, except for the atomics, which the watch thread uses.
  */
 #ifndef RD_BINDING_POOL_H
 #define RD_BINDING_POOL_H
@@ -55,7 +56,14 @@ struct rd_visit {
     bool is_inside;         /* it has begun and not ended */
     bool stepped_out;       /* or stands aside: in the application, without a place */
     bool is_needed;         /* others probably need it: its body steps aside later */
-    bool logged_slow, logged_timeout, logged_hung;
+    bool logged_slow, logged_hung;
+    uint8_t to_undo; /* RD_UNDO_*: what its end has to undo */
+};
+
+/* What few visits have to undo at their end. */
+enum {
+    RD_UNDO_TIMEOUT = 1, /* it was logged, and raised */
+    RD_UNDO_MARK = 2     /* it has said that it only waits */
 };
 
 /* One application thread. */
@@ -94,13 +102,15 @@ typedef struct rd_client_wait {
 
 typedef struct rd_pool {
     rd_list runners, visits;
-    rd_runner *leader;   /* NULL: the first thread that comes takes the loop */
-    uint32_t threads;    /* number of runners */
-    uint32_t places;     /* max_threads; or, with fibers, their number */
-    uint32_t active;     /* places taken; more than there are if visits came in past others */
-    uint32_t waiting;    /* stepped out or aside: max_parked_bodies, and those that come back */
-    uint32_t returning;  /* of these: wait only for a place */
-    uint32_t blocking;   /* how often calls lost the loop lately: 0..65535, fast up, slow down */
+    rd_runner *leader;  /* NULL: the first thread that comes takes the loop */
+    uint32_t threads;   /* number of runners */
+    uint32_t places;    /* max_threads, and one for each of max_io_threads that is marked; or,
+                         * with fibers, their number */
+    uint32_t marked;    /* calls that only wait, as they have said; more than max_io_threads, too */
+    uint32_t active;    /* places taken; more than there are if visits came in past others */
+    uint32_t waiting;   /* stepped out or aside: max_parked_bodies, and those that come back */
+    uint32_t returning; /* of these: wait only for a place */
+    uint32_t blocking;  /* how often calls lost the loop lately: 0..65535, fast up, slow down */
     uint32_t busy_turns; /* turns in a row that did not sleep */
     uint64_t next_yield_ns;
     rd_list for_clients; /* rd_client_wait, the oldest first */
@@ -128,6 +138,11 @@ int64_t rd_pool_wait_for_client(rd_visit *visit, rd_client_wait *wait);
 /* The wait is over. Returns 0, or the state of an exception that was raised meanwhile; the place is
  * taken in both cases. `at_once`: an exception is being raised, so it waits for no place. */
 int rd_pool_client_came(rd_visit *visit, rd_client_wait *wait, bool at_once);
+
+/* The call says that it only waits from now on. Until it ends there is a place and a thread more,
+ * if not max_io_threads of them have said so. Has no effect with fibers, where calls that wait
+ * share threads. */
+void rd_pool_mark(rd_visit *visit);
 
 /* For a long body between two of its parts: lets visits that wait for a place go first, and comes
  * back in after them. The place is kept if no client can be given up. Returns 0, or the state of an

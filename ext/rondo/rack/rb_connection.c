@@ -11,6 +11,7 @@
 #include "ruby/rb_error.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_binding.h"
+#include "binding/rb_pool.h"
 #include "binding/rb_wait.h"
 #include "rack/rb_call.h"
 
@@ -106,6 +107,15 @@ static VALUE connection_call(VALUE self) {
     return io;
 }
 
+/* The call says that from now on it only waits (Puma's mark_as_io_bound).
+ * @return [nil]
+ * @see the setting max_io_threads */
+static VALUE connection_mark(VALUE self) {
+    rd_call *call = rd_connection_call(self);
+    if (call != NULL) rd_pool_mark(call->visit);
+    return Qnil;
+}
+
 static VALUE connection_inspect(VALUE self) {
     (void)self;
     return rb_usascii_str_new_cstr("#<Rondo::Connection>");
@@ -119,5 +129,6 @@ void rd_init_connection(VALUE rondo) {
     allocate = rb_get_alloc_func(cConnection);
     rb_undef_alloc_func(cConnection);
     rb_define_method(cConnection, "call", connection_call, 0);
+    rb_define_method(cConnection, "mark_as_io_bound", connection_mark, 0);
     rb_define_method(cConnection, "inspect", connection_inspect, 0);
 }

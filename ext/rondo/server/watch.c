@@ -33,7 +33,8 @@ static uint64_t busy(const rd_server *server) {
 static bool is_needed(const rd_server *server) {
     const rd_settings *settings = &server->settings;
     const bool are_threads = settings->fibers == 0; /* not fibers, which may wait */
-    if (are_threads && busy(server) >= (uint64_t)settings->max_threads) return false;
+    const int64_t most = settings->max_threads + settings->max_io_threads;
+    if (are_threads && busy(server) >= (uint64_t)most) return false;
     return server->lead.watch_called || atomic_load(&server->lead.phase) == RD_PHASE_AWAKE;
 }
 

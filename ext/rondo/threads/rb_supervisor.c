@@ -189,8 +189,8 @@ static bool attend_to(rd_visit *visit) {
         try(report_hung, visit);
         return true;
     }
-    if (timed_out && !visit->logged_timeout) {
-        visit->logged_timeout = true;
+    if (timed_out && (visit->to_undo & RD_UNDO_TIMEOUT) == 0) {
+        visit->to_undo |= RD_UNDO_TIMEOUT;
         try(raise_timeout, visit); /* its log line has the backtrace */
         return true;
     }

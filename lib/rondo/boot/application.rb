@@ -44,12 +44,13 @@ module Rondo
       [with_puma_env(app, settings), others.to_h { |uri, other| [Address.key(uri), with_puma_env(other, settings)] }]
     end
 
-    # Whoever asks an env for a key of Puma has loaded its module, or says so by the setting.
+    # Whoever asks an env for a key of Puma has loaded its module, or says so by a setting.
     # @param app [#call, nil]
     # @param settings [Settings::Resolved]
     # @return [#call, nil] with Puma's keys in its env if it may ask for them
     def with_puma_env(app, settings)
-      wanted = settings.given?(:puma_env) ? settings[:puma_env] : PumaLibrary.loaded?
+      found = settings[:max_io_threads].positive? || PumaLibrary.loaded?
+      wanted = settings.given?(:puma_env) ? settings[:puma_env] : found
       return app unless wanted && app.respond_to?(:call)
 
       require "rondo/puma/env"

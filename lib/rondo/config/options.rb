@@ -305,8 +305,8 @@ module Rondo
           example: 'pubsub_engine { Rondo::PubSub::Redis.new("rediss://redis.example", ' \
                    'ssl_params: { ca_file: "ca.pem" }) }'),
       row(:puma_env, :switch, false, "bool",
-          "each env has rack.after_reply, puma.config and SERVER_SOFTWARE, as Puma's has; if it is not set: where " \
-          "the module Puma is loaded when the server starts"),
+          "each env has the keys of Puma's (docs/PUMA.md); if it is not set: where the module Puma is loaded when " \
+          "the server starts, or with max_io_threads"),
       row(:tmp_restart, :switch, false, "bool", "restart when tmp/restart.txt is touched",
           verb: "plugin :tmp_restart", example: "plugin :tmp_restart")
     ].freeze

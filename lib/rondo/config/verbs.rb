@@ -19,8 +19,7 @@ module Rondo
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
       BUILT_IN = { nakayoshi_fork: "Rondo always compacts memory before it forks workers",
                    wait_for_less_busy_worker: "Rondo always balances connections between workers" }.freeze
-      # Without a mark for IO-bound requests there are no threads for them.
-      WITHOUT_MEANING = %i[max_io_threads prune_bundler extra_runtime_dependencies reaping_time
+      WITHOUT_MEANING = %i[prune_bundler extra_runtime_dependencies reaping_time
                            silence_single_worker_warning silence_fork_callback_warning].freeze
       NOT_PUMA = "a restart executes the program that runs, and not Puma"
       # Heroku's files of Puma 3 have it.

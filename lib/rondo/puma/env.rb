@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Keys of Puma in the env, for applications that may ask for them: the module Puma is loaded when the server starts, or
-# the setting `puma_env` says so. For others nothing of this is on the way of a request.
+# the settings `puma_env` or `max_io_threads` say so. For others nothing of this is on the way of a request.
 # SPDX-License-Identifier: MIT
 
 require "rondo/puma/library"
@@ -39,6 +39,8 @@ module Rondo
       env["rack.after_reply"] = replies
       env["puma.config"] = PumaLibrary.configuration
       env["SERVER_SOFTWARE"] = SOFTWARE
+      connection = env["rack.hijack"]
+      env["puma.mark_as_io_bound"] = -> { connection.mark_as_io_bound }
       env["rack.response_finished"] << AfterReply.new(replies)
       @app.call(env)
     end

@@ -21,8 +21,7 @@ class PumaConfigTest < Minitest::Test
   OF_OLDER_PUMA = %w[default_rackup].freeze
   # What a file sets for Puma, and nothing here: the verb of the boot line that says so.
   SAID = { "restart_cmd" => "restart_command", "prune_bundler" => nil, "queue_requests" => nil, "io_selector_backend" => nil,
-           "wait_for_less_busy_worker" => nil, "max_io_threads" => nil,
-           "extra_runtime_dependencies" => nil, "silence_single_worker_warning" => nil,
+           "wait_for_less_busy_worker" => nil, "extra_runtime_dependencies" => nil, "silence_single_worker_warning" => nil,
            "silence_fork_callback_warning" => nil }.freeze
   HOOKS = %w[before_fork before_worker_boot before_worker_shutdown before_worker_fork after_worker_fork after_worker_shutdown
              before_refork after_refork before_restart before_thread_start before_thread_exit out_of_band].freeze

@@ -20,7 +20,7 @@ class PumaVerbsTest < Minitest::Test
     "directory" => "'/'", "drain_on_shutdown" => "false", "early_hints" => "", "enable_keep_alives" => "false", "environment" => "'test'",
     "fiber_per_request" => "", "fork_worker" => "", "first_data_timeout" => "5", "force_shutdown_after" => "5", "http_content_length_limit" => "5",
     "idle_timeout" => "5", "log_formatter" => "{ |line| line }", "log_requests" => "", "lowlevel_error_handler" => "->(*) {}",
-    "max_fast_inline" => "5", "max_keep_alive" => "5", "mutate_stdout_and_stderr_to_sync_on_write" => "false",
+    "max_fast_inline" => "5", "max_io_threads" => "5", "max_keep_alive" => "5", "mutate_stdout_and_stderr_to_sync_on_write" => "false",
     "persistent_timeout" => "5", "pidfile" => "'pid'", "port" => "1", "preload_app!" => "false", "quiet" => "",
     "rack_url_scheme" => "'https'", "rackup" => "'a.ru'", "raise_exception_on_sigterm" => "false", "restart_command" => "'again'",
     "set_remote_address" => ":localhost", "shutdown_debug" => "", "ssl_bind" => "'127.0.0.1', 1, { cert: 'a', key: 'b' }",
@@ -32,8 +32,7 @@ class PumaVerbsTest < Minitest::Test
              before_restart before_thread_exit before_thread_start before_worker_boot before_worker_fork before_worker_shutdown on_booted
              on_refork on_restart on_stopped on_thread_exit on_thread_start on_worker_boot on_worker_fork on_worker_shutdown
              out_of_band].freeze
-  SAID = { "extra_runtime_dependencies" => "%w[a]", "max_io_threads" => "5",
-           "prune_bundler" => "", "silence_fork_callback_warning" => "", "silence_single_worker_warning" => "",
+  SAID = { "extra_runtime_dependencies" => "%w[a]", "prune_bundler" => "", "silence_fork_callback_warning" => "", "silence_single_worker_warning" => "",
            "wait_for_less_busy_worker" => "0.1" }.freeze
   # Both: a setting where there is one, and a line for the rest.
   BOTH = { "io_selector_backend" => ":poll", "queue_requests" => "false" }.freeze

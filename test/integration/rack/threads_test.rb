@@ -20,6 +20,11 @@ class ThreadsTest < RackCase
                          Fiddle::TYPE_SIZE_T, need_gvl: true)
   end
 
+  def teardown
+    @gates&.each_value(&:close)
+    super
+  end
+
   def closing(path)
     bytes("GET", path, { "Connection" => "close" })
   end
@@ -52,6 +57,71 @@ class ThreadsTest < RackCase
     assert_equal 4, stats[:busy]
     release(waiting)
     assert_equal "/late", late.response.body
+  end
+
+  # Serves an application whose requests wait until their path is released; /io says before that it only waits.
+  def start_marking(**settings)
+    @gates = %w[/io /plain /late].to_h { |path| [path, Queue.new] }
+    start(lint: false, **settings) do |env|
+      path = env["PATH_INFO"]
+      2.times { env["rack.hijack"].mark_as_io_bound } if path == "/io"
+      @entered << path
+      @gates[path].pop
+      [200, {}, [path]]
+    end
+  end
+
+  # @return [Array<RawClient>] clients whose requests are inside the application
+  def inside(count, path)
+    ask(count, path).each { assert_equal path, take(@entered) }
+  end
+
+  def assert_queued(path, busy:)
+    eventually("the request is in the queue") { stats.values_at(:queue, :busy) == [1, busy] }
+    assert_empty @entered, path
+  end
+
+  def answer(clients, path)
+    clients.size.times { @gates[path] << true }
+    clients.each { |client| assert_equal path, client.response.body }
+  end
+
+  # Two of the three count, so there are places for three and for two more.
+  def test_calls_that_only_wait_make_places
+    needs_threads
+    start_marking(min_threads: 1, max_threads: 3, max_io_threads: 2, reap_after_ms: 10)
+    2.times do
+      marked, plain, late = inside(3, "/io"), inside(2, "/plain"), ask(1, "/late")
+      assert_queued("/late", busy: 5)
+      answer(plain, "/plain")
+      assert_equal "/late", take(@entered)
+      answer(late, "/late")
+      answer(marked, "/io")
+    end
+    eventually("the pool shrinks to a leader and its standby") { stats[:threads] == 2 }
+  end
+
+  def test_a_place_ends_with_the_call_that_made_it
+    needs_threads
+    start_marking(max_threads: 1, max_io_threads: 1)
+    2.times do
+      marked, plain = inside(1, "/io"), inside(1, "/plain")
+      answer(marked, "/io")
+      late = ask(1, "/late")
+      assert_queued("/late", busy: 1)
+      answer(plain, "/plain")
+      assert_equal "/late", take(@entered)
+      answer(late, "/late")
+    end
+  end
+
+  def test_calls_cannot_make_places_where_no_setting_allows_it
+    needs_threads
+    start_marking(max_threads: 1)
+    marked, late = inside(1, "/io"), ask(1, "/late")
+    assert_queued("/late", busy: 1)
+    answer(marked, "/io")
+    answer(late, "/late")
   end
 
   def test_pipelined_requests_behind_a_blocked_one_come_in_order

@@ -10,11 +10,11 @@ require "rondo/puma/env"
 require "rondo/puma/module"
 
 class PumaEnvTest < Minitest::Test
-  KEYS = %w[rack.after_reply puma.config SERVER_SOFTWARE].freeze
+  KEYS = %w[rack.after_reply puma.config SERVER_SOFTWARE puma.mark_as_io_bound].freeze
 
   # @return [Net::HTTPResponse]
-  def ask(app)
-    server = Puma::Server.new(app, nil, max_threads: 1)
+  def ask(app, **options)
+    server = Puma::Server.new(app, nil, max_threads: 1, **options)
     port = server.add_tcp_listener("127.0.0.1", 0).addr[1]
     server.run
     Net::HTTP.get_response(URI("http://127.0.0.1:#{port}/"))
@@ -31,9 +31,20 @@ class PumaEnvTest < Minitest::Test
       env["rack.after_reply"] << -> { called << 2 }
       [200, {}, [env.slice(*KEYS).values.map(&:class).join(" ")]]
     end
-    _, log = capture_io { assert_equal "Array NilClass String", ask(Rondo::PumaEnv.new(app)).body }
+    _, log = capture_io { assert_equal "Array NilClass String Proc", ask(Rondo::PumaEnv.new(app)).body }
     assert_match(/RuntimeError: no luck/, log)
     assert_equal [1, 2], Array.new(2) { called.pop }
+  end
+
+  # A request inside a request needs a second place.
+  def test_a_call_that_only_waits
+    app = lambda do |env|
+      next [200, {}, ["inner"]] if env["PATH_INFO"] == "/inner"
+
+      env["puma.mark_as_io_bound"].call
+      [200, {}, ["outer ", Net::HTTP.get(URI("http://#{env["HTTP_HOST"]}/inner"))]]
+    end
+    assert_equal "outer inner", ask(Rondo::PumaEnv.new(app), max_io_threads: 1).body
   end
 
   def test_nothing_without_the_setting
@@ -57,6 +68,12 @@ class PumaEnvTest < Minitest::Test
 
   def test_who_has_not_loaded_puma_has_no_keys
     assert_equal %w[Proc Rondo::PumaEnv Proc], program("Rondo::PumaLibrary.offer\nat_exit { #{ASK} }")
+  end
+
+  # The application asks for the mark alone, and for no module.
+  def test_who_has_threads_for_it_has_the_keys
+    assert_equal %w[Rondo::PumaEnv Proc], program("at_exit { p with({ max_io_threads: [1, ''] }), " \
+                                                  "with({ max_io_threads: [1, ''], puma_env: [false, ''] }) }")
   end
 
   def test_who_has_loaded_puma_has_the_keys

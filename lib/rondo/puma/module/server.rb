@@ -13,7 +13,8 @@ module Puma
   # Puma's methods over a {Rondo::Server}.
   class Server
     # Options of Puma's that this server has, and their names here. The others have no effect.
-    NUMBERS = { max_threads: :max_threads, http_content_length_limit: :max_body_bytes }.freeze
+    NUMBERS = { max_threads: :max_threads, max_io_threads: :max_io_threads,
+                http_content_length_limit: :max_body_bytes }.freeze
     SECONDS = { persistent_timeout: :keep_alive_timeout_ms, first_data_timeout: :head_timeout_ms }.freeze
     SWITCHES = { enable_keep_alives: :keep_alive, early_hints: :early_hints }.freeze
 
