@@ -336,6 +336,17 @@ static const http2_rule http2_request_rules[] = {
      ASK("1")
      "< 1=200\nSTOP\n< 1=200 GOAWAY=2147483647 PINGS=1\nPONG\n< 1=200 GOAWAY=1 PINGS=1 END"},
 
+    {"13", "a stop",
+     OPEN("1") "< \nSTOP\n< GOAWAY=2147483647 PINGS=1\n" ASK("3")
+     "< 3=200 GOAWAY=2147483647 PINGS=1\nPONG\n< 3=200 GOAWAY=3 PINGS=1\n"
+     "DATA 1 e \"ab\n< 1=200:ab 3=200 GOAWAY=3 PINGS=1 END"},
+    {"13", "a stop, and the PING is not answered",
+     OPEN("1") "< \nSTOP\n< GOAWAY=2147483647 PINGS=1\nLATER 300\n< GOAWAY=1 PINGS=1\n"
+     "DATA 1 e \"ab\n< 1=200:ab GOAWAY=1 PINGS=1 END"},
+    {"13", "a stop of an idle connection",
+     ASK("1") "< 1=200\nSTOP\n< 1=200 GOAWAY=2147483647 PINGS=1\nPONG\n"
+     "< 1=200 GOAWAY=1 PINGS=1 END"},
+
     {"14", "another protocol",
      ASK_WITH(":method CONNECT|:protocol tcp|:scheme http|:path /p|:authority a.test") "< 1=501"},
     {"14", "a protocol without CONNECT",
@@ -345,11 +356,17 @@ static const http2_rule http2_request_rules[] = {
 
     {"15", "no head", "LATER 29000\n< \nLATER 1500\n< C!NO"},
     {"15", "a head that does not end", "HEADERS 1 e #82\n< \nLATER 29000\n< \nLATER 1500\n< C!NO"},
-    {"15", "a body that does not come", OPEN("1") "DATA 1 - \"ab\n< \nLATER 31000\n< 1=408 1!NO"},
+    {"15", "a body that does not come", OPEN("1") "DATA 1 - \"ab\n< \nLATER 31000\n< 1=408 1!NO PINGS=1"},
     {"15", "no stream", ASK("1") "< 1=200\nLATER 64000\n< 1=200\nLATER 2000\n< 1=200 C!NO"},
     {"15", "a PING prolongs nothing",
      ASK("1") "< 1=200\nLATER 64000\nPING 0 - #0102030405060708\n< 1=200 PONGS=1\nLATER 2000\n"
      "< 1=200 PONGS=1 C!NO"},
+    {"15", "silent with a stream, and the client is there",
+     ASK_FOR("1", "/held") "< \nLATER 31000\n< PINGS=1\nPONG\nLATER 31000\n< PINGS=2\nPONG\n"
+     "LATER 29000\n< PINGS=2"},
+    {"15", "silent with a stream, and it is not",
+     ASK_FOR("1", "/held") "< \nLATER 31000\n< PINGS=1\nLATER 31000\n< PINGS=2\nLATER 31000\n"
+     "< PINGS=2 C!NO"},
     {"15", "silent with a stream, and the client is there",
      ASK_FOR("1", "/held")
      "< \nLATER 31000\n< PINGS=1\nPONG\nLATER 31000\n< PINGS=2\nPONG\nLATER 29000\n< PINGS=2"},

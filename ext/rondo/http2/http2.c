@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "http2/http2_stream.h"
+#include "http2/http2_time.h"
 
 #define STREAMS           100
 #define STREAM_WINDOW     8192    /* of a stream before its head is read */
@@ -105,12 +106,10 @@ static bool is_one_too_many(rd_http2 *http2, int32_t id) {
 }
 
 /* The connection has served as many requests as it may. */
-static void end_after(rd_http2 *http2, int32_t id) {
+static void end_if_used_up(rd_http2 *http2) {
     const rd_settings *settings = http2->carrier->set->settings;
     const uint64_t most = settings->keep_alive ? (uint64_t)settings->max_keep_alive : 1;
-    if (most == 0 || http2->served < most || http2->is_ending) return;
-    nghttp2_submit_goaway(http2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR, NULL, 0);
-    http2->is_ending = http2->is_warned = true;
+    if (most > 0 && http2->served >= most) rd_http2_warn(http2);
 }
 
 static void forget_head(rd_http2 *http2) {
@@ -125,7 +124,7 @@ static void take_request(rd_http2 *http2, const nghttp2_frame *frame) {
     const int code = rd_http2_head_finish(&http2->head, &text);
     if (!is_one_too_many(http2, id)) {
         rd_http2_stream_open(http2, id, text, code, ends_stream(frame));
-        end_after(http2, id);
+        end_if_used_up(http2);
     }
     forget_head(http2);
 }
@@ -167,6 +166,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         return 0;
     case NGHTTP2_WINDOW_UPDATE:
         return frame->window_update.window_size_increment < LEAST_STEP ? charge(http2) : 0;
+    case NGHTTP2_PING:
+        if (frame->hd.flags & NGHTTP2_FLAG_ACK) rd_http2_take_pong(http2, frame->ping.opaque_data);
+        return 0;
     case NGHTTP2_PRIORITY_UPDATE:
         reprioritize(http2, frame->ext.payload);
         return 0;
@@ -367,6 +369,7 @@ static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
     if (http2->is_busy || http2->has_failed) return;
     rd_conn_ref(carrier);
     rd_http2_enter(http2);
+    rd_http2_hear(http2);
     const size_t fine = rd_http2_frames_read(&http2->frames, &http2->account,
                                              carrier->set->loop->now_ms, bytes, len, &fault);
     const ssize_t used = nghttp2_session_mem_recv(http2->session, (const uint8_t *)bytes, fine);
@@ -393,16 +396,9 @@ static void on_drained(rd_conn *carrier) {
     rd_http2_send(rd_http2_of(carrier));
 }
 
-/* An idle connection, or a head that does not end, or the end of the time after a first GOAWAY. */
 static void on_timeout(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
-    const int32_t last = nghttp2_session_get_last_proc_stream_id(http2->session);
-    if (http2->stream_count > 0 && (http2->is_warned || !http2->head.is_decoding)) {
-        nghttp2_submit_goaway(http2->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
-        http2->is_ending = true;
-    } else {
-        rd_http2_fail(http2, NGHTTP2_NO_ERROR);
-    }
+    rd_http2_time_out(http2);
     rd_http2_send(http2);
 }
 
@@ -421,17 +417,12 @@ static bool is_spare(rd_conn *carrier, bool kept, uint64_t since_ms) {
            carrier->deadlines.protocol <= since_ms + (uint64_t)timeout_ms;
 }
 
-/* Streams that are on their way are still served: the first GOAWAY only asks for no more, the
- * second one says which were the last (RFC 9113, section 6.8). */
 static void on_shutdown(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
     rd_list *streams = &http2->streams;
     rd_conn_ref(carrier);
     rd_http2_enter(http2);
-    nghttp2_submit_shutdown_notice(http2->session);
-    http2->is_warned = true;
-    rd_conn_set_deadline(carrier, carrier->set->loop->now_ms +
-                                      (uint64_t)carrier->set->settings->idle_grace_ms);
+    rd_http2_warn(http2);
     for (rd_list *node = streams->next, *next; node != streams && !http2->is_over; node = next) {
         next = node->next;
         rd_conn_shut_down(RD_CONTAINER(node, rd_http2_stream, in_session)->conn);

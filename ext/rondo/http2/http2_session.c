@@ -102,19 +102,3 @@ void rd_http2_fail(rd_http2 *http2, uint32_t error) {
     http2->has_failed = error != NGHTTP2_NO_ERROR;
     nghttp2_session_terminate_session(http2->session, error);
 }
-
-/* ---- deadlines ---- */
-
-void rd_http2_expect(rd_http2 *http2) {
-    rd_conn *carrier = http2->carrier;
-    const rd_settings *settings = carrier->set->settings;
-    const uint64_t now = carrier->set->loop->now_ms;
-    if (!rd_conn_is_open(carrier) || http2->is_warned) return;
-    if (http2->head.is_decoding) {
-        rd_conn_set_deadline(carrier, now + (uint64_t)settings->head_timeout_ms);
-    } else if (http2->stream_count > 0) {
-        rd_conn_set_deadline(carrier, UINT64_MAX);
-    } else if (http2->served > 0) {
-        rd_conn_set_deadline(carrier, now + (uint64_t)settings->keep_alive_timeout_ms);
-    } /* before the first head the deadline of the beginning holds */
-}

@@ -34,13 +34,16 @@ typedef struct rd_http2 {
     uint32_t stream_count; /* of `streams` */
     uint32_t uploads;      /* of these, streams with a large window */
     uint32_t served;
-    uint8_t section; /* the header section that came last, see http1_state.h */
-    bool is_busy;    /* the library runs */
-    bool is_over;    /* the connection is closed */
-    bool has_failed; /* a GOAWAY with an error is queued */
-    bool is_warned;  /* a GOAWAY that asks for no more streams is queued */
-    bool is_ended;   /* its streams are being closed */
-    bool is_ending;  /* no stream comes any more: the connection ends with the last one */
+    uint32_t unread;    /* bytes on their way when the client was last asked for a sign of life */
+    uint64_t heard_ms;  /* when something came from it */
+    uint8_t unanswered; /* PINGs since then */
+    uint8_t section;    /* the header section that came last, see http1_state.h */
+    bool is_busy;       /* the library runs */
+    bool is_over;       /* the connection is closed */
+    bool has_failed;    /* a GOAWAY with an error is queued */
+    bool is_warned;     /* a GOAWAY that asks for no more streams is queued */
+    bool is_ended;      /* its streams are being closed */
+    bool is_ending;     /* no stream comes any more: the connection ends with the last one */
 } rd_http2;
 
 /* State of a stream, behind the layer of its connection. */
@@ -105,8 +108,5 @@ void rd_http2_free(rd_http2 *http2);
 /* The connection ends with this error (NGHTTP2_*), whatever its streams do. A GOAWAY leaves first.
  */
 void rd_http2_fail(rd_http2 *http2, uint32_t error);
-
-/* Sets the deadline of the connection: for the head that has begun, or for the next one. */
-void rd_http2_expect(rd_http2 *http2);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "protocol/http1_body.h"
 #include "http2/http2_responder.h"
+#include "http2/http2_time.h"
 #include "transport/layer.h"
 
 #define UPLOADS_MAX   8      /* streams of a connection with a large window */
