@@ -138,6 +138,81 @@ class HTTP2PushTest < HTTP2Case
     assert_equal "false\nERR_HTTP2_STREAM_ERROR\n1\nhello\n", result.out, result.err
   end
 
+  LEAVING = <<~RUBY
+    class Leaving
+      def on_open(client) = client.write("open").then { warn "told: open" }
+      def on_shutdown(client) = client.write("last words")
+      def on_close(client) = warn("told: close")
+    end
+    class Slow
+      def on_open(client)
+        client.subscribe("flood")
+        Thread.new { Rondo.publish("flood", "x" * 8000) while client.open? }
+      end
+      def on_close(client) = warn("told: close")
+    end
+    run lambda { |env|
+      env["rack.upgrade"] = env["PATH_INFO"] == "/slow" ? Slow.new : Leaving.new if env["rack.upgrade?"]
+      [200, { "content-type" => "text/plain" }, ["hello"]]
+    }
+  RUBY
+
+  # One connection has event streams and a WebSocket when its worker ends.
+  STREAMS = SOCKET + <<~JS
+    const events = () => session.request({ ":path": "/", "accept": "text/event-stream" });
+    const told = (stream) => new Promise((done) => {
+      let got = Buffer.alloc(0);
+      stream.on("data", (part) => {
+        got = Buffer.concat([got, part]);
+        if (got.includes(Buffer.from([0x88, 12, 3, 233]))) { stream.write(frame(8, Buffer.from([3, 233]))); stream.end(); }
+      });
+      stream.on("close", () => done(got.toString("latin1").replace(/[^ -~]/g, ".") + " " + stream.rstCode));
+    });
+    session.once("remoteSettings", async () => {
+      const streams = [events(), events(), open({ ":path": "/" })];
+      console.log((await Promise.all(streams.map(told))).join("|"));
+      session.close();
+    });
+  JS
+
+  def check_last_words(signal, *words)
+    write "config.ru", LEAVING
+    server = serve(*words)
+    client = Thread.new { node(server, STREAMS) }
+    server.wait_for_log(/(told: open.*){3}/m)
+    server.signal(signal)
+    events = "data: open..data: last words.. 0"
+    assert_equal "#{events}|#{events}|..open..last words....going away 0\n", client.value.out, client.value.err
+    server.wait_for_log(/(told: close.*){3}/m)
+  end
+
+  def test_last_words_at_the_end_of_the_server
+    check_last_words("TERM")
+  end
+
+  def test_last_words_in_a_phased_restart
+    check_last_words("USR1", "-w", "1")
+  end
+
+  # It is closed, and its connection goes on.
+  def test_an_event_stream_that_is_not_read
+    write "config.ru", LEAVING
+    write "http2.rb", "http2 true\nmax_pending_bytes 65_536\n"
+    server = serve
+    result = node(server, <<~JS)
+      session.once("remoteSettings", () => {
+        const stream = session.request({ ":path": "/slow", "accept": "text/event-stream" });
+        stream.on("error", () => {});
+        stream.on("close", async () => {
+          console.log(stream.rstCode, (await ask({ ":path": "/" }))[1]);
+          session.close();
+        });
+      });
+    JS
+    assert_equal "2 hello\n", result.out, result.err
+    server.wait_for_log(/told: close/)
+  end
+
   def test_event_stream
     got = curl2(serve, "/events", "-N", "-H", "accept: text/event-stream").out
     assert_equal "data: event 0\n\ndata: event 1\n\n", got
