@@ -5,7 +5,8 @@
 # nginx and haproxy in front of the server: every case of the framing rows goes to the proxy, and
 # the number of requests the application saw must be the number of its responses the proxy passed
 # back. More would be a smuggled request: the two disagree where a message ends. Proxies that are
-# not installed are skipped.
+# not installed are skipped. haproxy does it once more with HTTP/2 between itself and the server; nginx speaks HTTP/2 to no
+# server behind it.
 
 require "json"
 require "minitest/autorun"
@@ -26,6 +27,11 @@ class TestProxies < Minitest::Test
     end
   end
 
+  def test_haproxy_agrees_on_the_number_of_requests_over_http2
+    skip "haproxy is not installed" unless ProxyProcess.find("haproxy")
+    compare("haproxy", version: "HTTP/2", settings: { http2: true }, server: "proto h2")
+  end
+
   private
 
   # Framing rows (but not where the client is half gone: its request may be seen and yet have nobody
@@ -37,9 +43,10 @@ class TestProxies < Minitest::Test
     end
   end
 
-  def compare(name)
-    ServerProcess.run(APP) do |server|
-      proxy = ProxyProcess.new(name, server.port)
+  def compare(name, version: "HTTP/1.1", settings: {}, **options)
+    ServerProcess.run(APP, settings: settings) do |server|
+      proxy = ProxyProcess.new(name, server.port, **options)
+      assert_equal version, version_behind(proxy)
       before = seen(server)
       failures = []
       cases.each_slice(100) do |slice|
@@ -104,6 +111,11 @@ class TestProxies < Minitest::Test
     client.write(bytes)
   rescue Errno::EPIPE, Errno::ECONNRESET
     nil
+  end
+
+  # @return [String] what the proxy speaks with the server
+  def version_behind(proxy)
+    RawClient.open(proxy.url) { |client| JSON.parse(client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").body)["SERVER_PROTOCOL"] }
   end
 
   # @return [Integer] requests the application got

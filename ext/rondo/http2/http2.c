@@ -99,8 +99,9 @@ static bool ends_stream(const nghttp2_frame *frame) {
 /* Its client may ask again, because the application has not seen the request (RFC 9113, section
  * 8.7). */
 static bool is_one_too_many(rd_http2 *http2, int32_t id) {
-    const rd_http_shared *shared = rd_http_shared_of(http2->carrier);
-    if (shared->streams < (uint64_t)shared->settings->max_streams) return false;
+    rd_http_shared *shared = rd_http_shared_of(http2->carrier);
+    if (shared->http2_counts.streams < (uint64_t)shared->settings->max_streams) return false;
+    shared->http2_counts.refused++;
     nghttp2_submit_rst_stream(http2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
     return true;
 }
@@ -180,8 +181,11 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 /* A client that has not acknowledged our settings may have sent a few streams too many. One that
  * goes on costs memory, because it need not read that they are refused. */
 static int on_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *data) {
+    const rd_http2 *http2 = data;
     (void)session, (void)frame;
-    return code == NGHTTP2_ERR_REFUSED_STREAM ? charge(data) : 0;
+    if (code != NGHTTP2_ERR_REFUSED_STREAM) return 0;
+    rd_http_shared_of(http2->carrier)->http2_counts.refused++;
+    return charge(data);
 }
 
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
@@ -329,6 +333,8 @@ static void on_open(rd_conn *carrier) {
     rd_http2 *http2 = rd_alloc_zero(sizeof(*http2));
     *rd_http2_place(carrier) = http2;
     http2->carrier = carrier;
+    rd_http_shared_of(carrier)->http2_counts.any = true;
+    rd_http_shared_of(carrier)->http2_counts.connections++;
     http2->lines = rd_lines_new(seats_for(carrier));
     http2->section = rd_http_shared_of(carrier)->sections.last;
     rd_http2_frames_init(&http2->frames);
@@ -405,6 +411,7 @@ static void on_timeout(rd_conn *carrier) {
 static void on_close(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
     rd_http2_close_streams(http2);
+    rd_http_shared_of(carrier)->http2_counts.connections--;
     rd_http2_free(http2);
 }
 

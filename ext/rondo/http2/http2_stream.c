@@ -190,7 +190,7 @@ static void leave_session(rd_http2_stream *stream) {
     rd_list_unlink(&stream->in_session);
     rd_buffer_clear(&stream->came);
     http2->stream_count--;
-    rd_http_shared_of(http2->carrier)->streams--;
+    rd_http_shared_of(http2->carrier)->http2_counts.streams--;
     if (stream->is_upload) http2->uploads--;
 }
 
@@ -328,7 +328,7 @@ static rd_conn *open_conn(rd_http2 *http2, int32_t id) {
     *stream = (rd_http2_stream){.conn = conn, .http2 = http2, .id = id};
     rd_list_append(&http2->streams, &stream->in_session);
     http2->stream_count++;
-    rd_http_shared_of(carrier)->streams++;
+    rd_http_shared_of(carrier)->http2_counts.streams++;
     http2->served++;
     rd_conn_layer(conn)->lines = http2->lines;
     if (carrier->layered) rd_conn_layer(conn)->identity = rd_conn_layer(carrier)->identity;

@@ -53,8 +53,13 @@ typedef struct rd_http_shared {
     size_t trusted_count;
     const rd_protocol *http2; /* for clients that begin with it on a plain port, or NULL */
     bool proxy_optional;      /* these peers may also open without it */
-    uint32_t streams;         /* of all HTTP/2 connections */
-    uint32_t early_calls;     /* requests with the application whose bodies are still arriving */
+    struct {
+        uint32_t connections;
+        uint32_t streams; /* of all connections */
+        bool any;         /* there was a connection */
+        uint64_t refused; /* streams: the connection or all together had as many as they may */
+    } http2_counts;
+    uint32_t early_calls; /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
     rd_channels *channels;          /* of upgraded connections */
     rd_subscriber_kind subscribers; /* upgraded connections as subscribers */

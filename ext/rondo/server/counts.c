@@ -26,8 +26,8 @@ RD_APART static void add_replay_gaps(rd_server *server) {
 
 #define PUT(name, value) atomic_store_explicit(&score->name, (value), memory_order_relaxed)
 
-/* With a listener that is not plain. */
-RD_APART static void write_secure(rd_server *server) {
+/* With a listener that is not plain, or after the first client with HTTP/2. */
+RD_APART static void write_layered(rd_server *server) {
     rd_score_row *score = server->score;
     PUT(tls_connections, server->conns.shaken.open);
     PUT(tls_full, server->conns.shaken.full);
@@ -36,6 +36,9 @@ RD_APART static void write_secure(rd_server *server) {
     PUT(forwarded_out, server->forwards.out);
     PUT(forwarded_in, server->forwards.in);
     PUT(forwards, server->forwards.running);
+    PUT(http2_connections, server->http.http2_counts.connections);
+    PUT(http2_streams, server->http.http2_counts.streams);
+    PUT(http2_streams_refused, server->http.http2_counts.refused);
 }
 
 void rd_server_write_scores(rd_server *server) {
@@ -69,7 +72,7 @@ void rd_server_write_scores(rd_server *server) {
     if (queue_len > atomic_load_explicit(&score->max_queue_seen, memory_order_relaxed)) {
         PUT(max_queue_seen, queue_len);
     }
-    if (server->accepting.is_secure) write_secure(server);
+    if (server->accepting.is_secure | server->http.http2_counts.any) write_layered(server);
     if (server->pubsub.replay_gaps > 0) add_replay_gaps(server);
     if (server->conns.ledger.changed) write_ledger(score, &server->conns.ledger);
 }

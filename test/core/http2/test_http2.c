@@ -528,7 +528,9 @@ static void test_streams_count_together(void) {
     tell(other, &out);
     CHECK_INT(peer_of(1)->reset, NO_CODE);
     CHECK_INT(peer_of(3)->reset, NGHTTP2_REFUSED_STREAM);
-    CHECK_INT(server->http.streams, 2);
+    CHECK_INT(server->http.http2_counts.streams, 2);
+    CHECK_INT(server->http.http2_counts.refused, 1);
+    CHECK_INT(server->http.http2_counts.connections, 2);
     close(fd);
     turns(2);
     app = answer_path;
@@ -537,7 +539,8 @@ static void test_streams_count_together(void) {
     CHECK_STR(peer_of(5)->body, "/again");
     close(other);
     turns(2);
-    CHECK_INT(server->http.streams, 0);
+    CHECK_INT(server->http.http2_counts.streams, 0);
+    CHECK_INT(server->http.http2_counts.connections, 0);
     end();
     peer_end();
 }

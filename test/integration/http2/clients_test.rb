@@ -115,6 +115,72 @@ class HTTP2ClientsTest < HTTP2Case
     assert_match(/\A\[\[200,"hello"\],\[200,"5"\],\[(?:200|null),"(?:half)?","ERR_HTTP2_STREAM_ERROR"\]\]\n\z/, result.out, result.err)
   end
 
+  ILLEGAL = <<~TEXT
+    DATA on no stream: PROTOCOL_ERROR
+    DATA on a stream that is idle: PROTOCOL_ERROR
+    HEADERS on a stream of the server: PROTOCOL_ERROR
+    HEADERS that are no HPACK: COMPRESSION_ERROR
+    SETTINGS of five bytes: FRAME_SIZE_ERROR
+    PING of seven bytes: FRAME_SIZE_ERROR
+    WINDOW_UPDATE by nothing: PROTOCOL_ERROR
+    WINDOW_UPDATE beyond 2^31: FLOW_CONTROL_ERROR
+    PUSH_PROMISE: PROTOCOL_ERROR
+    CONTINUATION of nothing: PROTOCOL_ERROR
+  TEXT
+
+  # An illegal frame ends its own connection; another one, opened before, serves on.
+  def test_python_h2
+    server = serve
+    result = run_command("/usr/bin/python3", File.join(__dir__, "client.py"), "127.0.0.1", server.port.to_s)
+    assert_equal "200 hello 200 5 200 part 0 part 1 part 2 \n3000004\n#{ILLEGAL}200 hello\n", result.out, result.err
+  end
+
+  VARNISH = <<~TEXT
+    varnishtest "a client of HTTP/2 that is not ours"
+    client c1 -connect "127.0.0.1 PORT" {
+      txpri
+      stream 0 {
+        rxsettings
+        txsettings
+        txsettings -ack
+        rxwinup
+        rxsettings
+      } -run
+      stream 1 {
+        txreq -req GET -url "/" -scheme http -hdr host a
+        rxresp
+        expect resp.status == 200
+        expect resp.body == "hello"
+      } -run
+      stream 3 {
+        txreq -req POST -url "/size" -scheme http -hdr host a -body "12345"
+        rxresp
+        expect resp.status == 200
+        expect resp.body == "5"
+      } -run
+      stream 0 {
+        txping -data "01234567"
+        rxping
+        expect ping.data == "01234567"
+        expect ping.ack == "true"
+      } -run
+      stream 5 {
+        txdata -data "on a stream that is idle"
+      } -run
+      stream 0 {
+        rxgoaway
+        expect goaway.err == PROTOCOL_ERROR
+      } -run
+    } -run
+  TEXT
+
+  def test_varnishtest
+    server = serve
+    write "client.vtc", VARNISH.sub("PORT", server.port.to_s)
+    result = run_command("varnishtest", "client.vtc")
+    assert_equal 0, result.code, result.out
+  end
+
   def test_a_client_that_cancels
     server = serve
     script = <<~JS
