@@ -279,6 +279,16 @@ static bool takes_one_of(const rd_tls_choice *choice, rd_slice list) {
     return false;
 }
 
+/* Clients of HTTP/2 may refuse ciphers without AEAD or without forward secrecy, after they have
+ * agreed to it (RFC 9113, section 9.2.2). An operator's filter may allow them for TLS 1.2. */
+static bool is_fit(const SSL *ssl, rd_slice protocol) {
+    const SSL_CIPHER *cipher = SSL_get_pending_cipher(ssl);
+    if (cipher == NULL || !rd_slice_equal(protocol, RD_SLICE("h2"))) return true;
+    const int exchange = SSL_CIPHER_get_kx_nid(cipher);
+    return SSL_CIPHER_is_aead(cipher) &&
+           (exchange == NID_kx_any || exchange == NID_kx_ecdhe || exchange == NID_kx_dhe);
+}
+
 /* The first of ours that the client names, too (RFC 7301). What is spoken on a raw connection is
  * for the application to say. */
 static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char *chosen_len,
@@ -292,7 +302,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **chosen, unsigned char
     if (is_raw ? own.len == 0 : conn->set->offer == NULL) return SSL_TLSEXT_ERR_NOACK;
     if (is_raw) return takes_one_of(&choice, own) ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
     for (size_t i = 0; (ours = conn->set->offer(i)).len > 0; i++) {
-        if (takes(&choice, ours)) return SSL_TLSEXT_ERR_OK;
+        if (is_fit(ssl, ours) && takes(&choice, ours)) return SSL_TLSEXT_ERR_OK;
     }
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }

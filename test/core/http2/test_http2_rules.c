@@ -207,7 +207,6 @@ static tls_client another_client(void) {
 }
 
 static void shake_hands(void) {
-    client = another_client();
     SSL_set_alpn_protos(client.ssl, (const unsigned char *)"\x02h2\x08http/1.1", 12);
     for (int i = 0; i < 20 && SSL_do_handshake(client.ssl) != 1; i++) {
         tls_send();
@@ -264,6 +263,7 @@ static void client_open(void) {
 #ifndef RD_WITHOUT_TLS
     if (is_tls) {
         client_fd = tls_join();
+        client = another_client();
         shake_hands();
         return;
     }
@@ -443,12 +443,50 @@ static void test_rules(void) {
     end_server();
 }
 
+#ifndef RD_WITHOUT_TLS
+
+static void check_protocol(const char *cipher, const char *expected) {
+    const unsigned char *name;
+    unsigned len;
+    peer_begin();
+    client_fd = tls_join();
+    client = another_client();
+    SSL_set_max_proto_version(client.ssl, TLS1_2_VERSION);
+    SSL_set_cipher_list(client.ssl, cipher);
+    shake_hands();
+    SSL_get0_alpn_selected(client.ssl, &name, &len);
+    CHECK_BYTES((const char *)name, len, expected);
+    client_close();
+}
+
+/* Ciphers without AEAD, or without forward secrecy, are for HTTP/1.1. */
+static void test_ciphers(void) {
+    char error[RD_TLS_ERROR_MAX];
+    const rd_transport *before = tls_transport;
+    const rd_tls_pair pair = pair_of(&certificates[0]);
+    tls_transport = rd_tls_new(&(rd_tls_options){.pairs = &pair,
+                                                 .pair_count = 1,
+                                                 .ciphers = "ECDHE-ECDSA-AES128-SHA256:"
+                                                            "ECDHE-ECDSA-AES128-GCM-SHA256"},
+                               error);
+    CHECK(tls_transport != NULL);
+    begin_server();
+    check_protocol("ECDHE-ECDSA-AES128-GCM-SHA256", "h2");
+    check_protocol("ECDHE-ECDSA-AES128-SHA256", "http/1.1");
+    end_server();
+    rd_transport_unref(tls_transport);
+    tls_transport = before;
+}
+
+#endif
+
 static void test_all(void) {
     is_tls = false;
     test_rules();
 #ifndef RD_WITHOUT_TLS
     is_tls = true;
     test_rules();
+    test_ciphers();
 #endif
 }
 
