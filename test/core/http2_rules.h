@@ -136,6 +136,21 @@ static const http2_rule http2_rules[] = {
     {"4", "RST_STREAM by the client, then HEADERS",
      OPEN("1") "RST 1 - #00000008\nHEADERS 1 eh =x y\n< C!STREAM_CLOSED"},
 
+    /* ---- priorities (RFC 9218) ---- */
+    {"P", "an update", ASK_FOR("1", "/held") "PRIORITY_UPDATE 0 - #00000001 753d30\n< "},
+    {"P", "an update before its stream",
+     "PRIORITY_UPDATE 0 - #00000001 753d30\n" ASK("1") "< 1=200"},
+    {"P", "an update after its stream",
+     ASK("1") "< 1=200\nPRIORITY_UPDATE 0 - #00000001 753d30\n< 1=200"},
+    {"P", "an update that is no list",
+     ASK_FOR("1", "/held") "PRIORITY_UPDATE 0 - #00000001 ff2c\n< "},
+    {"P", "an update on a stream",
+     OPEN("1") "PRIORITY_UPDATE 1 - #00000001 753d30\n" BREAKS("PROTOCOL")},
+    {"P", "an update of stream 0", "PRIORITY_UPDATE 0 - #00000000 753d30\n" BREAKS("PROTOCOL")},
+    {"P", "an update of an even stream",
+     "PRIORITY_UPDATE 0 - #00000002 753d30\n" BREAKS("PROTOCOL")},
+    {"P", "an update of three bytes", "PRIORITY_UPDATE 0 - #000000\n" BREAKS("FRAME_SIZE")},
+
     /* ---- 5: limits and windows ---- */
     {"5", "stream 101",
      "HEADERS 1*100 h =" ON("POST", "/body") "\n" ASK("201")
@@ -356,7 +371,8 @@ static const http2_rule http2_request_rules[] = {
 
     {"15", "no head", "LATER 29000\n< \nLATER 1500\n< C!NO"},
     {"15", "a head that does not end", "HEADERS 1 e #82\n< \nLATER 29000\n< \nLATER 1500\n< C!NO"},
-    {"15", "a body that does not come", OPEN("1") "DATA 1 - \"ab\n< \nLATER 31000\n< 1=408 1!NO PINGS=1"},
+    {"15", "a body that does not come",
+     OPEN("1") "DATA 1 - \"ab\n< \nLATER 31000\n< 1=408 1!NO PINGS=1"},
     {"15", "no stream", ASK("1") "< 1=200\nLATER 64000\n< 1=200\nLATER 2000\n< 1=200 C!NO"},
     {"15", "a PING prolongs nothing",
      ASK("1") "< 1=200\nLATER 64000\nPING 0 - #0102030405060708\n< 1=200 PONGS=1\nLATER 2000\n"

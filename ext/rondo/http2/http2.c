@@ -148,6 +148,7 @@ static void end_input(rd_http2 *http2, int32_t id) {
 static void reprioritize(rd_http2 *http2, const nghttp2_ext_priority_update *update) {
     rd_conn *conn = conn_of(http2, update->stream_id);
     const rd_slice value = rd_slice_of((const char *)update->field_value, update->field_value_len);
+    if (update->stream_id == 0) rd_http2_fail(http2, NGHTTP2_PROTOCOL_ERROR);
     if (conn != NULL) rd_http2_stream_reprioritize(conn, value);
 }
 
