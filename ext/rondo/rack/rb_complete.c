@@ -59,5 +59,6 @@ void rd_complete_and_unref(rd_call *call) {
     rd_complete(call);
     rd_lock(call->binding);
     rd_request_unref(call->request);
+    rd_server_write_scores(call->binding->server); /* no turn may follow for long */
     rd_unlock(call->binding);
 }

@@ -46,6 +46,7 @@ void rd_server_write_scores(rd_server *server) {
     const uint32_t queue_len = server->queue.len - server->queue.behind;
     PUT(last_turn_ms, server->loop.now_ms);
     PUT(connections, server->conns.count);
+    PUT(under_way, server->http.requests.live);
     PUT(queue, queue_len);
     PUT(requests, server->counts.requests);
     PUT(static_answers, server->files.folder == NULL ? 0 : server->files.folder->answers);

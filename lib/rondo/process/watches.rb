@@ -36,7 +36,7 @@ module Rondo
     # Numbers of the scoreboard that grow while there is work.
     COUNTERS = %i[requests static_answers bytes_in bytes_out].freeze
     # Numbers that are not zero while there is work.
-    GAUGES = %i[queue busy upgraded tasks_running output_bytes].freeze
+    GAUGES = %i[under_way queue busy upgraded tasks_running output_bytes].freeze
     private_constant :COUNTERS, :GAUGES
 
     # @param board [Scoreboard] a row for each process that serves

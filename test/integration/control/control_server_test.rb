@@ -38,6 +38,26 @@ class ControlServerTest < ControlCase
     assert_match(/^rondo_workers{state="ready"} 1$/, response.body)
   end
 
+  # Its call is over, and so nothing is busy with it: idle_timeout asks for this number.
+  def test_an_open_stream_is_under_way
+    write "config.ru", <<~RUBY
+      body = proc { |stream| stream.write("begun"); Thread.new { sleep 0.05 until File.exist?("go"); stream.close } }
+      run ->(_env) { [200, {}, body] }
+    RUBY
+    server = controlled
+    under_way = -> { control(server, "/metrics").body[/^rondo_under_way\S* (\d+)$/, 1] }
+    eventually("nothing") { under_way.call == "0" }
+    TCPSocket.open("127.0.0.1", server.port) do |socket|
+      socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      eventually("the stream") { under_way.call == "1" }
+      eventually("the end of the call") { control(server, "/metrics").body.match?(/^rondo_busy\S* 0$/) }
+      assert_equal "1", under_way.call
+      write "go", ""
+      assert_match(/begun/, socket.read)
+    end
+    eventually("its end") { under_way.call == "0" }
+  end
+
   # ---- while Ruby is stuck ----
 
   def test_it_answers_while_ruby_is_stuck_in_c

@@ -79,7 +79,7 @@ class IdleTimeTest < Minitest::Test
   end
 
   def test_what_is_under_way_is_work
-    %i[queue busy upgraded tasks_running output_bytes].each do |name|
+    %i[under_way queue busy upgraded tasks_running output_bytes].each do |name|
       @board.set(0, name, 1)
       refute after(99), name
       @board.set(0, name, 0)
