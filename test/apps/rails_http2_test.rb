@@ -5,8 +5,10 @@
 # The Rails application over HTTP/2 in a real browser: pages, a form and Action Cable are streams, whether the server has the
 # sockets or Action Cable's own server takes them (rack.hijack).
 
+require "support/websocket_bridge"
 require_relative "app_case"
 require_relative "rails_app"
+require_relative "rails_cable"
 require_relative "rails_https"
 
 module RailsHTTP2
@@ -22,7 +24,7 @@ module RailsHTTP2
 
   def self.start(env = {})
     app = RailsApp.instance
-    ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60, binds: [RailsHTTPS.binds.last],
+    ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60, binds: RailsHTTPS.binds,
                                                         config: "http2 true\n",
                                                         env: RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", **env))
   end
@@ -46,9 +48,29 @@ module RailsHTTP2
   end
 end
 
+# The clients of RailsCable go through a client of node that makes streams of their WebSockets.
+module RailsHTTP2Cable
+  def cable(query = {}, **options)
+    @bridge ||= WebsocketBridge.new(server.url)
+    peer = CablePeer.new(@bridge.url, query, **options)
+    (@peers ||= []) << peer
+    peer
+  end
+
+  def teardown
+    super
+    @bridge&.stop
+  end
+end
+
 class RailsHTTP2Test < AppCase
   include RailsHTTPS
   include RailsHTTP2
+  include RailsCable
+  include RailsHTTP2Cable
+
+  # They take long, and are not about the connection; for readers that are too slow see test/integration/http2.
+  %i[test_a_client_that_reads_nothing test_subscriptions_and_identifiers_have_limits].each { |name| undef_method(name) }
 
   def self.start_server = RailsHTTP2.start
 
@@ -58,6 +80,13 @@ end
 class RailsHTTP2HijackTest < AppCase
   include RailsHTTPS
   include RailsHTTP2
+  include RailsCable
+  include RailsHTTP2Cable
+
+  # What every server of Action Cable does; the others are about the one on this server's connections.
+  THEIRS = %i[test_streams_go_to_all_who_listen test_the_subprotocol test_streams_that_come_and_go test_leaving_and_coming_back
+              test_a_remote_disconnect test_what_is_not_json_goes_to_nobody].freeze
+  (RailsCable.instance_methods.grep(/\Atest_/) - THEIRS).each { |name| undef_method(name) }
 
   def self.start_server = RailsHTTP2.start("CABLE_BY" => "hijack")
 
@@ -69,6 +98,7 @@ class RailsHTTP2HijackTest < AppCase
     page = @pages.first
     page.run("globalThis.ends = []; consumer.connection.webSocket.addEventListener('close', (event) => ends.push(event)); 0")
     assert_predicate server.stop, :success?
+    self.class.stop_server # the next test begins another one
     page.wait_for("ends.length == 1")
   end
 end
