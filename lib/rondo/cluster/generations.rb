@@ -20,6 +20,10 @@ module Rondo
     # Seconds that a mold has for its last hook, when the server shall end at once.
     HURRY = 3
 
+    # Seconds more for each hook that a mold was told to call: when one hangs, the later ones end after a second, and
+    # its last hook comes after all of them.
+    EACH_CALL = 2
+
     # What a mold that died has left: a process that one of its plugins had started.
     Orphan = Struct.new(:pid) do
       # @return [true] the next plugins begin when it has ended
@@ -388,7 +392,7 @@ module Rondo
 
       @loop.unwatch(mold.socket.io)
       mold.kill if mold.loading?
-      patience = mold.hurried ? HURRY : @settings[:worker_shutdown_timeout]
+      patience = mold.hurried ? HURRY : @settings[:worker_shutdown_timeout] + (mold.calls.size * EACH_CALL)
       @leaving[mold.pid] = [mold, ProcessLoop.now + patience] if mold.ready?
       mold.stop
       nil

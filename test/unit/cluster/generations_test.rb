@@ -235,6 +235,23 @@ class GenerationsTest < Minitest::Test
     refute dies(0)
   end
 
+  # The last hook comes when those of all its workers have had their time.
+  def test_one_that_calls_hooks_for_many_workers
+    advance
+    @peers[0].notify(:ready, threads: "", hooks: "after_worker_shutdown,after_stopped")
+    listen(0)
+    mold = @generations.current
+    40.times { @generations.call_hook(mold, "after_worker_shutdown") }
+    @peers[0].notify(:called)
+    listen(0)
+    @generations.all_ended?
+    [[30 + (39 * 2), nil], [1, ["KILL 100"]]].each do |seconds, killed|
+      @cluster.now += seconds
+      @cluster.loop.pass
+      assert_equal [killed], [@killed]
+    end
+  end
+
   def test_one_that_hangs
     advance
     ready(0)
