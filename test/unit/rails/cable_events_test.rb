@@ -25,12 +25,13 @@ class RailsCableEventsTest < Minitest::Test
   # Who lets clients choose patterns does not tell them the names.
   def test_no_pattern_matches_a_private_name
     heard = Queue.new
-    Rondo.subscribe("*", match: :redis) { |channel, _| heard << channel }
+    patterns = ["*", "?rondo*", "\0rondo/*", "[^x]rondo/cable/secret"]
+    patterns.each { |pattern| Rondo.subscribe(pattern, match: :redis) { |channel, _| heard << channel } }
     Rondo::PubSub::PROCESS.publish("\0rondo/cable/secret", "x")
     Rondo::PubSub::PROCESS.publish("plain", "x")
     assert_equal "plain", Timeout.timeout(30) { heard.pop }
   ensure
-    Rondo.unsubscribe("*", match: :redis)
+    patterns.each { |pattern| Rondo.unsubscribe(pattern, match: :redis) }
   end
 
   # AnyCable has connections of Rails with a socket of its own.
