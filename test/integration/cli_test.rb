@@ -78,6 +78,18 @@ class CliTest < ShellCase
     assert_complaint 2, /max_threads 2000 is not between 1 and 1024/, rondo("-t", "1:2000")
   end
 
+  def test_options_of_http2_out_of_range
+    write "config.ru", HELLO
+    { "http2_seats 0" => "is not between 1 and 1000", "proxy_seats 1001" => "is not between 0 and 1000",
+      "max_streams 0" => "is not between 1 and 1000000", "seat_patience_ms 0" => "is not between 1 and 86400000",
+      "http2_seats 'six'" => 'must be a number \(count\), not "six"' }.each do |verb, words|
+      write "settings.rb", verb
+      result = rondo("-C", "settings.rb")
+      assert_complaint 1, /\Arondo: settings\.rb:1: #{verb[/\w+/]}.* #{words}/, result
+      assert_equal 1, result.err.lines.size, result.err
+    end
+  end
+
   def test_help_has_groups_and_defaults_and_fits_a_screen
     result = rondo("--help")
     assert_equal [0, ""], [result.code, result.err]
