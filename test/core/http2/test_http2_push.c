@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Published messages (messaging/fanout.c) for clients of both versions: a WebSocket of HTTP/1.1 and
+ * Published messages (pubsub/fanout.c) for clients of both versions: a WebSocket of HTTP/1.1 and
  * one that is a stream of HTTP/2 send the same bytes from the same memory.
  */
 #include "http2_serving.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * HTTP/2 (http2/http2.c): delivers the rules of http2_rules.h to a server, on a plain connection and
- * over TLS, on both pollers: whole; byte by byte; cut at every offset. RULES_ONLY=7 in the
+ * HTTP/2 (http2/http2.c): delivers the rules of http2_rules.h to a server, on a plain connection
+ * and over TLS, on both pollers: whole; byte by byte; cut at every offset. RULES_ONLY=7 in the
  * environment delivers those of one rule.
  */
 #include "serving.h"
