@@ -1,0 +1,8 @@
+# frozen_string_literal: true
+
+class NewsJob < ApplicationJob
+  def perform(text)
+    Rails.cache.write("text", text)
+    ActionCable.server.broadcast("news", { text: text })
+  end
+end
