@@ -97,10 +97,11 @@ static bool ends_stream(const nghttp2_frame *frame) {
 }
 
 /* Its client may ask again, because the application has not seen the request (RFC 9113, section
- * 8.7). */
+ * 8.7). One stream a connection may always have: clients with many streams shut nobody out. */
 static bool is_one_too_many(rd_http2 *http2, int32_t id) {
     rd_http_shared *shared = rd_http_shared_of(http2->carrier);
-    if (shared->http2_counts.streams < (uint64_t)shared->settings->max_streams) return false;
+    const uint64_t most = (uint64_t)shared->settings->max_streams;
+    if (http2->stream_count == 0 || shared->http2_counts.streams < most) return false;
     shared->http2_counts.refused++;
     nghttp2_submit_rst_stream(http2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
     return true;

@@ -514,9 +514,10 @@ static void test_heads_count_together(void) {
     peer_end();
 }
 
-/* Streams of all connections count together. Those that have ended make room. */
+/* Streams of all connections count together. Those that have ended make room, and a connection
+ * that has none may always have one. */
 static void test_streams_count_together(void) {
-    settings.max_streams = 2;
+    settings.max_streams = 1;
     const int fd = begin_with(hold);
     put_get(&out, 1, "/");
     tell(fd, &out);
@@ -531,12 +532,17 @@ static void test_streams_count_together(void) {
     CHECK_INT(server->http.http2_counts.streams, 2);
     CHECK_INT(server->http.http2_counts.refused, 1);
     CHECK_INT(server->http.http2_counts.connections, 2);
+    app = answer_path;
+    put_get(&out, 5, "/still");
+    tell(other, &out);
+    CHECK_INT(peer_of(5)->reset, NGHTTP2_REFUSED_STREAM);
+    put_data(&out, 1, "", true);
     close(fd);
     turns(2);
-    app = answer_path;
-    put_get(&out, 5, "/again");
     tell(other, &out);
-    CHECK_STR(peer_of(5)->body, "/again");
+    put_get(&out, 7, "/again");
+    tell(other, &out);
+    CHECK_STR(peer_of(7)->body, "/again");
     close(other);
     turns(2);
     CHECK_INT(server->http.http2_counts.streams, 0);
