@@ -8,7 +8,8 @@
 #include "system/clock.h"
 #include "server/server.h"
 
-#define BUSY_NS 2000000 /* after a request was taken: the next one is expected soon */
+#define BUSY_NS   2000000 /* after a request was taken: the next one is expected soon */
+#define RIVALS_NS 1000000 /* clients that waited so lately will ask again */
 
 static rd_request *of_node(rd_list *node) {
     return RD_CONTAINER(node, rd_request, in_queue);
@@ -292,15 +293,14 @@ bool rd_queue_has_work(const rd_server *server) {
     return rd_queue_has_requests(server) || !rd_list_is_empty(&server->queue.guests);
 }
 
-/* Of the line that stands in `next`. If nobody else waits, the next round may only begin after a
- * turn: clients with one request at a time have sent their next ones, which nobody has read. */
+/* Of the line that stands in `next`. */
 RD_APART static void end_round(rd_server *server) {
     rd_queue *queue = &server->queue;
     if (queue->round_left > 0) return;
     const bool is_alone = rd_list_is_empty(&queue->lines);
     rd_list_append(&queue->lines, rd_list_shift(&queue->next));
     queue->current = NULL;
-    if (is_alone && server->conns.count > 1) queue->batch_count = UINT32_MAX;
+    if (is_alone && queue->is_contested) queue->batch_count = UINT32_MAX;
 }
 
 static inline void end_quantum(rd_server *server) {
@@ -353,6 +353,25 @@ RD_APART static void go_on_with(rd_queue *queue, rd_line *line) {
     rd_list_append(&queue->next, &line->standing.node);
 }
 
+/* The round of a line begins, which is no longer in the queue. Clients with one request at a time
+ * compete with it although none waits now: they have sent their next ones, which nobody has read.
+ * Beside them a round is a request for each seat, however short these are, and there is one in a
+ * batch. */
+RD_APART static void compete(rd_server *server, uint64_t now) {
+    rd_queue *queue = &server->queue;
+    const unsigned turn = atomic_load_explicit(&server->lead.turns, memory_order_relaxed);
+    const bool others_wait = !rd_list_is_empty(&queue->lines);
+    const bool is_second = queue->line_turn == turn;
+    queue->line_turn = turn;
+    if (others_wait) queue->rivals_ns = now;
+    queue->is_contested = now - queue->rivals_ns < RIVALS_NS;
+    if (!queue->is_contested) return;
+    queue->quantum_end_ns = now;
+    if (!is_second || others_wait) return;
+    queue->batch_count = UINT32_MAX - 1; /* this request ends the batch and the round */
+    queue->round_left = 0;
+}
+
 /* The first request of a line that connections share. */
 RD_APART static rd_request *take_of_line(rd_server *server, rd_line *line, bool goes_on,
                                          uint64_t now) {
@@ -363,6 +382,7 @@ RD_APART static rd_request *take_of_line(rd_server *server, rd_line *line, bool 
     if (!goes_on) {
         begin_round(server, line, now);
         go_on_with(queue, line);
+        compete(server, now);
     } else if (queue->round_left > 0) {
         queue->round_left--;
     }

@@ -37,8 +37,11 @@ typedef struct rd_queue {
     uint32_t len;    /* of requests in lines, with or without a free seat, and of guests */
     uint32_t behind; /* of these, the requests of lines beyond their seats */
     uint32_t batch_count; /* of requests; UINT32_MAX: the batch is over */
+    bool is_contested;    /* the round of a shared line: other clients ask, too */
     uint64_t batch_since_ns;
     uint64_t quantum_end_ns;
+    uint64_t rivals_ns;      /* when others waited at the beginning of a round of a shared line */
+    unsigned line_turn;      /* of that beginning, as lead.turns counts */
     uint64_t handed_wait_ns; /* how long the request being read waited in another worker */
     const void *current;     /* the owner of the round: a connection, or a shared line */
     uint32_t round_left;     /* requests of the round still to come, however long they take */
