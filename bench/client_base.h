@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the clients of the benchmarks need: a clock, a CPU of their own, connections, a way to give
- * up. Belongs to client.c, push_client.c, download_client.c and restart_client.c. */
+ * up. Belongs to client.c, push_client.c, download_client.c, http2_client.c and
+ * restart_client.c. */
 #ifndef BENCH_CLIENT_BASE_H
 #define BENCH_CLIENT_BASE_H
 

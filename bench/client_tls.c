@@ -60,6 +60,10 @@ rd_tls_client *rd_tls_client_begin(int fd, rd_tls_mode mode) {
     return tls;
 }
 
+void rd_tls_client_offer_http2(rd_tls_client *tls) {
+    if (SSL_set_alpn_protos(tls, (const unsigned char *)"\2h2", 3) != 0) rd_client_fail("TLS");
+}
+
 static ssize_t failure(rd_tls_client *tls, int result, int on_want_read) {
     const int error = SSL_get_error(tls, result);
     const int code = errno;

@@ -2,7 +2,7 @@
  *
  * TLS for the clients: receives and sends like recv(2) and send(2). All connections offer the one
  * cipher of TLS 1.3, so that all servers encrypt alike. Certificates are not checked. Belongs to
- * client.c, client_bystander.c and restart_client.c. */
+ * client.c, client_bystander.c, http2_client.c and restart_client.c. */
 #ifndef BENCH_CLIENT_TLS_H
 #define BENCH_CLIENT_TLS_H
 
@@ -23,6 +23,9 @@ rd_tls_mode rd_tls_client_mode(const char *name);
 
 /* Begins TLS on a connected or connecting socket. */
 rd_tls_client *rd_tls_client_begin(int fd, rd_tls_mode mode);
+
+/* It says that it speaks HTTP/2, and nothing else (ALPN). */
+void rd_tls_client_offer_http2(rd_tls_client *tls);
 
 /* Goes on with the handshake, which the first receive or send does, too. Returns 1 when it is over,
  * 0 while it waits for the peer, -1 with errno. */

@@ -7,6 +7,7 @@
 
 require "json"
 require_relative "files"
+require_relative "http2_figures"
 require_relative "programs"
 require_relative "push"
 require_relative "scenario"
@@ -55,6 +56,7 @@ module Bench
   class Contestant
     include PushFigures
     include FileFigures
+    include Http2Figures
 
     WARM_UP_SECONDS = 0.5
     SECONDS = %w[seconds skipped_seconds].freeze
@@ -69,7 +71,8 @@ module Bench
     def initialize(server, scenario)
       @server = server
       @scenario = scenario
-      @client = Client.new(scenario, tls: scenario.tls && server.title != Servers::PLAIN)
+      tls = scenario.tls && server.title != Servers::PLAIN
+      @client = (scenario.http2 ? Http2Client : Client).new(scenario, tls: tls)
       @rounds = []
       @notes = []
     end
@@ -77,10 +80,10 @@ module Bench
     # Starts and warms up. An error becomes a note, and the server takes no further part.
     def start
       @running = Running.new(server, @scenario.app, threads: @scenario.threads, tls: @scenario.tls,
-                                                    workers: @scenario.workers)
+                                                    workers: @scenario.workers, http2: !@scenario.http2.nil?)
       @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
-      (warms_up_with_hello? ? hello : @client).run(@running.port, WARM_UP_SECONDS)
-      check_file if @scenario.file
+      warm_up
+      check_file if @scenario.file && !@scenario.http2
       hello.run(@beside.port, WARM_UP_SECONDS) if @beside
       @running.pause if @scenario.restless
     rescue Running::BootError, Silent => e
@@ -117,6 +120,12 @@ module Bench
     def restart
       stop
       start
+    end
+
+    def warm_up
+      return @client.warm_up(@running.port, WARM_UP_SECONDS) if @scenario.http2
+
+      (warms_up_with_hello? ? hello : @client).run(@running.port, WARM_UP_SECONDS)
     end
 
     def warms_up_with_hello?
@@ -192,7 +201,7 @@ module Bench
       Socket.tcp("127.0.0.1", @running.port) do |socket|
         wire = @running.secure? ? OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect) : socket
         wire.write("GET /stuck?#{seconds} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-        wire.read
+        wire.read.to_s.split("\r\n\r\n", 2).last.to_s
       end
     end
 
@@ -223,7 +232,7 @@ module Bench
 
     # The client of the round before may have left garbage. The idle connections add to that.
     def idle_figures(_seconds)
-      hello.run(@running.port, WARM_UP_SECONDS)
+      @scenario.http2 ? warm_up : hello.run(@running.port, WARM_UP_SECONDS)
       before = @running.anonymous_bytes
       @client.idle(@running.port, @scenario.connections) do |held|
         grown = @running.anonymous_bytes - before

@@ -18,6 +18,7 @@ module Bench
                 "push_client" => "{push_client*,client_{answer,base,bystander,latency,tls}}",
                 "download_client" => "{download_client*,client_{answer,base,bystander,latency,tls}}",
                 "restart_client" => "{restart_client,client_{answer,base,tls}}",
+                "http2_client" => "{http2_client*,client_{answer,base,latency,tls}}",
                 "raw_client" => "{raw_client,client_base}", "raw_floor" => "{raw_floor,floor_base}",
                 "chat_floor" => "{chat_floor,floor_base}",
                 "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
@@ -25,7 +26,7 @@ module Bench
                 "file_floor" => "{file_floor,floor_base}" }.freeze
 
     TLS = %w[-lssl -lcrypto].freeze
-    LIBRARIES = %w[client push_client download_client restart_client].to_h { |name| [name, TLS] }.freeze
+    LIBRARIES = %w[client push_client download_client restart_client http2_client].to_h { |name| [name, TLS] }.freeze
 
     module_function
 

@@ -68,7 +68,11 @@ module Bench
       peak_mb: ["most memory, MB", 1], bytes_asleep: ["bytes/request asleep", 0], held: ["asleep", 0],
       beside_rps: ["requests/s beside the thread", 1], kept_beside: ["share kept", 4],
       p99_ms: ["p99 ms", 2], alone_ms: ["longest alone ms", 2], computed_s: ["computed for s", 2],
-      longest_ms: ["slowest answer ms", 2], failed: ["failed", 0], errors: ["errors", 0]
+      longest_ms: ["slowest answer ms", 2], failed: ["failed", 0], errors: ["errors", 0],
+      part: ["part of the ten", 3], beside_p99_us: ["p99 µs of the ten", 0], over_http1: ["over HTTP/1.1", 2],
+      http1_mb_per_s: ["MB/s, HTTP/1.1", 0], over_quiet: ["p99 over quiet", 2], pings: ["PINGs", 0],
+      ping_longest_ms: ["slowest PING ms", 2], worst_ms: ["slowest of both ms", 2], added_us: ["added CPU µs", 1],
+      stranded: ["stranded requests", 0], stranded_conns: ["stranded connections", 0]
     }.freeze
 
     def initialize(measurements, seconds:)

@@ -41,12 +41,13 @@ module Bench
 
   # Built by the files of bench/scenarios through {Bench.scenario}.
   class Scenario
-    # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb, files.rb and
-    # fiber_servers.rb say.
+    # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb, files.rb,
+    # fiber_servers.rb and http2_figures.rb say.
     KINDS = %i[load idle allocations
                echo chat broadcast bystander idle_sockets stalled patterns
                hot cold fetch stuck slow crowded beside_stuck
-               watched asleep computing spinning].freeze
+               watched asleep computing spinning
+               shared upload downloading stuck_streams stranded_streams].freeze
 
     # The ways to answer a file: from a static folder of the server, or as apps/files.ru says.
     ANSWERS = %i[static string each to_path sendfile].freeze
@@ -144,6 +145,21 @@ module Bench
     # The kind of the key of the servers' certificates, one of {Pair::KEYS}; nil: no TLS.
     def tls(kind = @tls)
       @tls = kind
+    end
+
+    # Requests of HTTP/2 on their way on each connection; nil: HTTP/1.1.
+    def http2(streams = @http2)
+      @http2 = streams
+    end
+
+    # The path that the client of HTTP/2 asks for.
+    def page(path = @page || "/")
+      @page = path
+    end
+
+    # Whether only Rondo takes part.
+    def alone(alone = @alone)
+      @alone = alone
     end
 
     # How its client shakes hands, :full or :resumed.

@@ -65,6 +65,7 @@ module Bench
       context = OpenSSL::SSL::SSLContext.new
       context.add_certificate(OpenSSL::X509::Certificate.new(File.read(cert)), OpenSSL::PKey.read(File.read(key)))
       context.session_id_context = "falcon"
+      context.alpn_select_cb = ->(offered) { (offered & %w[h2 http/1.1]).first }
       endpoint = Async::HTTP::Endpoint.parse("https://127.0.0.1:\#{port}", ssl_context: context)
       application, = Rack::Builder.parse_file(app)
       Sync { Falcon::Server.new(Falcon::Server.middleware(application), endpoint).run }

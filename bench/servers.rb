@@ -9,6 +9,7 @@ require "fileutils"
 require "open3"
 require "socket"
 require "tmpdir"
+require_relative "http2_figures"
 require_relative "peers"
 require_relative "processes"
 require_relative "secure"
@@ -40,6 +41,8 @@ module Bench
     # @param scenario [Scenario]
     # @return [Boolean] whether it can serve this scenario
     def takes_part?(scenario)
+      return false if scenario.http2 ? !Http2.speaks?(name, tls: !scenario.tls.nil?) : name == "nghttpd"
+      return false if scenario.alone && name != "rondo"
       return false if scenario.workers && !command.equal?(Servers.all.fetch("rondo").command)
       return false if scenario.tls ? secure.nil? : title == Servers::PLAIN
       return serves_files?(scenario) if scenario.app == "files"
@@ -51,8 +54,9 @@ module Bench
 
     # A scenario with stuck Ruby needs a server that runs Ruby.
     def serves_files?(scenario)
-      answers.to_a.include?(scenario.answered) && (!%i[stuck
-                                                       beside_stuck].include?(scenario.kind) || apps.include?(:rack))
+      return false unless answers.to_a.include?(scenario.answered)
+
+      !%i[stuck beside_stuck stuck_streams].include?(scenario.kind) || apps.include?(:rack)
     end
   end
 
@@ -155,8 +159,16 @@ module Bench
                    apps: %w[hello push cpu1ms], answers: %i[static], environment: {}),
         Server.new(name: "nginx", title: "nginx", version: -> { nginx_version },
                    command: method(:nginx_command).to_proc, apps: %w[hello], answers: %i[static], environment: {},
-                   secure: method(:secure_nginx).to_proc)
+                   secure: method(:secure_nginx).to_proc),
+        nghttpd
       ]
+    end
+
+    # A page of it is a file.
+    def nghttpd
+      Server.new(name: "nghttpd", title: "nghttpd", version: -> { Http2.nghttpd_version }, apps: %w[hello],
+                 command: ->(port, _, folder, *) { Http2.nghttpd(port, folder) },
+                 secure: ->(port, _, folder, _, pair) { Http2.nghttpd(port, folder, pair) }, environment: {})
     end
 
     def floor_command(port, app, *)
@@ -313,7 +325,7 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :rondo_command, :rondo1, :folder_option, :floors, :floor_command, :peers, :peer,
+    private_class_method :rondo_command, :rondo1, :folder_option, :floors, :nghttpd, :floor_command, :peers, :peer,
                          :puma, :itsi, :itsi_with_workers, :up, :iodine,
                          :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version,
                          :plain, :puma_threads, :secure_puma, :secure_itsi, :secure_falcon, :secure_nginx
@@ -335,17 +347,21 @@ module Bench
     # @param app [String] name of an application of bench/apps
     # @param threads [Integer] application threads, where it can have more than one
     # @param tls [Symbol, nil] the kind of the key of its certificate; nil: plain
+    # @param http2 [Boolean] whether it must speak HTTP/2
     # @param workers [Integer, nil] processes of Rondo; nil: it has no other than its own
     # @param wrapper [Array<String>] a command to run it under, valgrind for one
     # @raise [BootError] when it does not answer within a minute
-    def initialize(server, app, threads: 1, tls: nil, workers: nil, wrapper: ["taskset", "-c", SERVER_CPU.to_s])
+    def initialize(server, app, threads: 1, tls: nil, workers: nil, http2: false,
+                   wrapper: ["taskset", "-c", SERVER_CPU.to_s])
       @server = server
+      @http2 = http2
       @tls = tls
       @folder = Dir.mktmpdir("bench")
       File.chmod(0o755, @folder) # the worker of nginx runs as another user
       @log = File.join(@folder, "log")
       @port = free_port
       command = command(File.join(__dir__, "apps", "#{app}.ru"), threads)
+      Http2.nginx(@folder) if http2 && server.name == "nginx"
       environment = workers ? server.environment.merge("WEB_CONCURRENCY" => workers.to_s) : server.environment
       @pid = spawn(environment, *wrapper, *command, chdir: @folder, pgroup: true,
                                                     in: File::NULL, %i[out err] => @log)
@@ -452,6 +468,8 @@ module Bench
     end
 
     def answers?
+      return Http2.answers?(@port, tls: secure?) if @http2
+
       Socket.tcp("127.0.0.1", @port, connect_timeout: 1) do |socket|
         wire = secure? ? OpenSSL::SSL::SSLSocket.new(socket).tap(&:connect) : socket
         wire.write("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
