@@ -116,6 +116,44 @@ static VALUE connection_mark(VALUE self) {
     return Qnil;
 }
 
+/* Its own, or the one that carries it. -1: the client is gone. */
+static int descriptor_of(const rd_call *call) {
+    rd_conn *conn = call->request->conn;
+    if (conn == NULL) return -1;
+    rd_conn *carrier = rd_conn_carrier(conn);
+    return carrier != NULL ? carrier->source.fd : conn->source.fd;
+}
+
+/* @return [String, nil] the address of the server's side of the socket, as the kernel packs it;
+ * nil: the call is over, or the client is gone. Of a request that another worker has read it is
+ * that of a Unix socket between the two */
+static VALUE connection_local_address(VALUE self) {
+    rd_call *call = rd_connection_call(self);
+    struct sockaddr_storage bound;
+    socklen_t len = sizeof(bound);
+    if (call == NULL) return Qnil;
+    rd_lock(call->binding);
+    const int fd = descriptor_of(call);
+    const bool found = fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &len) == 0;
+    rd_unlock(call->binding);
+    return found ? rb_str_new((const char *)&bound, (long)len) : Qnil;
+}
+
+/* @return [Array(String, Integer), nil] address and port of the client: of the socket, or as a
+ * PROXY header says; nil: as above, or it is a Unix socket */
+static VALUE connection_peer(VALUE self) {
+    rd_call *call = rd_connection_call(self);
+    char text[RD_ADDRESS_TEXT_MAX];
+    rd_address peer = {.kind = RD_ADDRESS_NONE};
+    if (call == NULL) return Qnil;
+    rd_lock(call->binding);
+    if (call->request->conn != NULL) peer = call->request->conn->peer;
+    rd_unlock(call->binding);
+    if (peer.kind != RD_ADDRESS_V4 && peer.kind != RD_ADDRESS_V6) return Qnil;
+    const size_t len = rd_address_text(&peer, text);
+    return rb_assoc_new(rb_usascii_str_new(text, (long)len), INT2FIX(peer.port));
+}
+
 static VALUE connection_inspect(VALUE self) {
     (void)self;
     return rb_usascii_str_new_cstr("#<Rondo::Connection>");
@@ -130,5 +168,7 @@ void rd_init_connection(VALUE rondo) {
     rb_undef_alloc_func(cConnection);
     rb_define_method(cConnection, "call", connection_call, 0);
     rb_define_method(cConnection, "mark_as_io_bound", connection_mark, 0);
+    rb_define_method(cConnection, "local_address", connection_local_address, 0);
+    rb_define_method(cConnection, "peer", connection_peer, 0);
     rb_define_method(cConnection, "inspect", connection_inspect, 0);
 }

@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/puma/library"
+require "rondo/puma/module/socket"
 
 module Rondo
   # Adds the keys, and calls the application.
@@ -40,6 +41,7 @@ module Rondo
       env["puma.config"] = PumaLibrary.configuration
       env["SERVER_SOFTWARE"] = SOFTWARE
       connection = env["rack.hijack"]
+      env["puma.socket"] = PumaSocket.new(connection)
       env["puma.mark_as_io_bound"] = -> { connection.mark_as_io_bound }
       env["rack.response_finished"] << AfterReply.new(replies)
       @app.call(env)

@@ -10,7 +10,7 @@ require "rondo/puma/env"
 require "rondo/puma/module"
 
 class PumaEnvTest < Minitest::Test
-  KEYS = %w[rack.after_reply puma.config SERVER_SOFTWARE puma.mark_as_io_bound].freeze
+  KEYS = %w[rack.after_reply puma.config SERVER_SOFTWARE puma.mark_as_io_bound puma.socket].freeze
 
   # @return [Net::HTTPResponse]
   def ask(app, **options)
@@ -31,9 +31,38 @@ class PumaEnvTest < Minitest::Test
       env["rack.after_reply"] << -> { called << 2 }
       [200, {}, [env.slice(*KEYS).values.map(&:class).join(" ")]]
     end
-    _, log = capture_io { assert_equal "Array NilClass String Proc", ask(Rondo::PumaEnv.new(app)).body }
+    _, log = capture_io { assert_equal "Array NilClass String Proc Rondo::PumaSocket", ask(Rondo::PumaEnv.new(app)).body }
     assert_match(/RuntimeError: no luck/, log)
     assert_equal [1, 2], Array.new(2) { called.pop }
+  end
+
+  def test_addresses_of_the_socket
+    kept = nil
+    app = lambda do |env|
+      kept = socket = env["puma.socket"]
+      local, remote = socket.local_address, socket.remote_address
+      said = [local.ip_port == env["SERVER_PORT"].to_i, local.ipv6?, socket.addr.drop(2), socket.peeraddr.values_at(0, 2),
+              socket.peeraddr[1] == remote.ip_port, remote.ip_address == env["REMOTE_ADDR"], socket.closed?, socket.respond_to?(:to_io)]
+      [200, {}, [said.inspect]]
+    end
+    assert_equal [true, false, %w[127.0.0.1 127.0.0.1], %w[AF_INET 127.0.0.1], true, true, false, true].inspect,
+                 ask(Rondo::PumaEnv.new(app)).body
+    assert_raises(IOError) { kept.local_address }
+    assert_raises(IOError) { kept.write("late") }
+    assert_raises(NoMethodError) { kept.nothing }
+  end
+
+  # Puma's own test: what is written there is all that the client gets.
+  def test_writing_to_the_socket
+    app = lambda do |env|
+      socket = env["puma.socket"]
+      socket.print("HTTP/1.1 299 Own\r\nContent-Length: 3\r\n\r\n")
+      socket.write("own")
+      socket.close
+      [-1, {}, []]
+    end
+    response = ask(Rondo::PumaEnv.new(app))
+    assert_equal %w[299 own], [response.code, response.body]
   end
 
   # A request inside a request needs a second place.
