@@ -24,14 +24,15 @@ class HTTP2BrowserTest < TLSCase
     JSON.parse(rondo("ctl", "stats", "-S", "state").out.lines.last).fetch("rondo").fetch("accepted")
   end
 
-  # All of it on one connection.
+  # All of it on one connection. A browser may begin a second one while the first one's handshake is slow.
   def test_events_and_a_websocket
+    before = accepted
     assert_equal "1000000", text_of("/size", "{ method: 'POST', body: new Uint8Array(1000000) }")
     check_a_file
     super
     protocols = @page.run("performance.getEntries().map(it => it.nextHopProtocol).filter(it => it)")
     assert_equal ["h2"], protocols.uniq
-    assert_equal 1, accepted
+    assert_equal before, accepted
   end
 
   # Browsers that may not open a WebSocket on a stream open a connection for it.
@@ -39,8 +40,9 @@ class HTTP2BrowserTest < TLSCase
     @server.stop
     @server = secure(more: "http2_websocket false\n")
     @page.go("https://localhost:#{@server.port}/")
+    before = accepted
     check_websocket
-    assert_equal 2, accepted
+    assert_equal before + 1, accepted
   end
 
   def enter(server, nick, query, how)

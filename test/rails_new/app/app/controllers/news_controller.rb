@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# SPDX-License-Identifier: MIT
+
 class NewsController < ActionController::Base
   def speak
     NewsJob.perform_later(params[:text])

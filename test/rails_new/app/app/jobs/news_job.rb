@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# SPDX-License-Identifier: MIT
+
 class NewsJob < ApplicationJob
   def perform(text)
     Rails.cache.write("text", text)

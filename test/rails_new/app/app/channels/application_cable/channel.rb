@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# SPDX-License-Identifier: MIT
+
 module ApplicationCable
   class Channel < ActionCable::Channel::Base
   end
