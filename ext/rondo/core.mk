@@ -1,6 +1,6 @@
 # The core without Ruby: a static library, its unit tests and its fuzz targets.
 #
-#   make -f ext/rondo/core.mk lib|test|replay|fuzz [CC=gcc|clang] [SANITIZE=address,undefined|thread]
+#   make -f ext/rondo/core.mk lib|test|test-threaded|replay|fuzz [CC=gcc|clang] [SANITIZE=address,undefined|thread]
 #
 # Run from the root. Everything built goes to build/core/<compiler>[-<sanitizers>]/, so variants
 # stand side by side. Warnings are errors here; those of the binding are in tools/check_binding.
@@ -44,6 +44,8 @@ endif
 test_shared := $(sort $(wildcard $(ROOT)/test/core/*.c))
 test_shared_objects := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/shared/%.o,$(test_shared))
 test_programs := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/test/%,$(test_sources))
+# Those in which a second thread is started: TSan can find something there.
+threaded_programs := $(filter $(addprefix $(OUT)/test/,$(shell cat $(ROOT)/test/core/threaded.txt)),$(test_programs))
 
 fuzz_sources := $(shell grep -l LLVMFuzzerTestOneInput $(ROOT)/test/fuzz/*.c 2>/dev/null | sort)
 ifeq ($(TLS),)
@@ -81,7 +83,7 @@ ifneq ($(shell command -v ld.gold || true),)
 LDFLAGS += -fuse-ld=gold
 endif
 
-.PHONY: lib tests test replays replay fuzz clean list-fuzz
+.PHONY: lib tests test test-threaded replays replay fuzz clean list-fuzz
 .DELETE_ON_ERROR:
 
 lib: $(library)
@@ -108,6 +110,9 @@ $(OUT)/test/%: $(ROOT)/test/core/%.c $(test_shared_objects) $(library)
 # Runs all of them even if one fails, then says how many tests passed in all.
 test: tests
 	@$(ROOT)/tools/run_core_tests $(test_programs)
+
+test-threaded: $(threaded_programs)
+	@$(ROOT)/tools/run_core_tests $(threaded_programs)
 
 fuzz: $(fuzz_programs)
 

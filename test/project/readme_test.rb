@@ -22,7 +22,7 @@ class ReadmeTest < Minitest::Test
     "bin/rondo -w 4 examples/chat/config.ru" => :test_the_chat_talks_in_four_workers,
     "bin/rondo examples/hello.ru" => :test_the_ten_line_start,
     "curl http://localhost:9292/" => :test_the_ten_line_start,
-    "gem install rondo" => "test/project/gem_test.rb",
+    "gem install rondo" => "test/gem/gem_install_test.rb",
     "rondo" => :test_rondo_in_the_folder_of_an_application,
     "rondo -b tcp://127.0.0.1:3000 -e production" => :test_rondo_in_the_folder_of_an_application,
     "rondo -w 4 -t 5:16" => :test_rondo_with_workers,
