@@ -68,6 +68,23 @@ class ShellCase < Minitest::Test
     end
   end
 
+  # Words of a shell, which may begin the server under another program.
+  class Command < Server
+    # The server must not outlive the program: the log ends with its last writer.
+    def kill
+      Process.kill("KILL", -@pid) if @pid && @waiter&.alive?
+      super
+    rescue Errno::ESRCH
+      super
+    end
+
+    private
+
+    def command_line(_app, _settings, _config, _binds, args)
+      args
+    end
+  end
+
   def setup
     @folder = @made_folder = File.realpath(Dir.mktmpdir("rondo-shell"))
     @servers = []

@@ -18,19 +18,6 @@ class DeployedRailsTest < PluginCase
   RUBY
   PROCFILE = "web: bin/rails server\n"
 
-  # Words of a shell.
-  class Command < ShellCase::Server
-    def self.running
-      superclass.running
-    end
-
-    private
-
-    def command_line(_app, _settings, _config, _binds, args)
-      args
-    end
-  end
-
   def setup
     super
     bundled "-e", 'load Gem.bin_path("railties", "rails")', "new", File.join(@folder, "app"), *NEW

@@ -6,24 +6,12 @@
 # SPDX-License-Identifier: MIT
 
 require "integration/shell_case"
+require "json"
 require "support/cable_peer"
 
 class RailsNewTest < ShellCase
   LONG = 240
-  OWN = %w[BUNDLER_SETUP BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_FROZEN RUBYOPT RUBYLIB].to_h { |name| [name, nil] }.freeze
-
-  # Words of a shell.
-  class Command < Server
-    def self.running
-      superclass.running
-    end
-
-    private
-
-    def command_line(_app, _settings, _config, _binds, args)
-      args
-    end
-  end
+  OWN = %w[BUNDLER_SETUP BUNDLE_BIN_PATH BUNDLER_VERSION BUNDLE_FROZEN RUBYOPT RUBYLIB HTTP_PORT TARGET_PORT].to_h { |name| [name, nil] }.freeze
 
   def setup
     super
@@ -91,5 +79,36 @@ class RailsNewTest < ShellCase
     server.wait_for_log(/(^- Worker \d+ .*booted.*){2}/m, from: from, deadline: LONG)
     assert_news server.url, "after"
     assert_ends server, "TERM"
+  end
+
+  # The entry point prepares the database. Thruster runs the server, passes requests on to it, and sends what X-Sendfile
+  # names.
+  def test_the_command_of_the_dockerfile
+    front, back = free_port, free_port
+    server = run_words(*words_of_the_dockerfile, env: { "HTTP_PORT" => front.to_s, "TARGET_PORT" => back.to_s, "PORT" => nil,
+                                                        "SOLID_QUEUE_IN_PUMA" => "1" })
+    assert_equal back, server.port
+    eventually("Thruster") { listens?(front) }
+    %w[/up /robots.txt].each { |path| assert_equal "200", page(front, path).code, server.log }
+    assert_equal read("public/robots.txt"), page(front, "/robots.txt").body
+    assert_news "http://127.0.0.1:#{front}", "through"
+    assert_ends server, "TERM"
+  end
+
+  def words_of_the_dockerfile
+    words = %w[ENTRYPOINT CMD].flat_map { |name| JSON.parse(read("Dockerfile")[/^#{name} (.*)/, 1]) }
+    assert_equal %w[/rails/bin/docker-entrypoint ./bin/thrust ./bin/rails server], words
+    [words.first.sub("/rails", @folder), *words.drop(1)]
+  end
+
+  def free_port
+    TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+  end
+
+  def listens?(port)
+    TCPSocket.new("127.0.0.1", port).close
+    true
+  rescue Errno::ECONNREFUSED
+    false
   end
 end
