@@ -104,7 +104,8 @@ static void wait_for_step(rd_retirement *retirement) {
 
 static void on_step(rd_timer *timer) {
     rd_retirement *retirement = RD_CONTAINER(timer, rd_retirement, timer);
-    if (retirement->step_ms < LAST_STEP_MS && somebody_comes(retirement->fd)) {
+    const bool waits = retirement->holds_back && retirement->step_ms < LAST_STEP_MS;
+    if (waits && somebody_comes(retirement->fd)) {
         retirement->step_ms *= 2;
         wait_for_step(retirement);
     } else {
@@ -121,14 +122,17 @@ void rd_retirement_clear(rd_retirement *retirement) {
     if (rd_timer_is_armed(&retirement->timer)) rd_timer_cancel(&retirement->timer);
 }
 
-int rd_retirement_begin(rd_retirement *retirement, rd_loop *loop, int fd,
-                        void (*on_due)(rd_retirement *retirement)) {
-    if (rd_retirement_has_begun(retirement)) return 0;
-    if (hold_back(fd) != 0) return -1;
+void rd_retirement_begin(rd_retirement *retirement, rd_loop *loop, int fd,
+                         void (*on_due)(rd_retirement *retirement)) {
+    if (rd_retirement_has_begun(retirement)) return;
     retirement->loop = loop;
     retirement->fd = fd;
     retirement->on_due = on_due;
+    retirement->holds_back = hold_back(fd) == 0;
     retirement->step_ms = FIRST_STEP_MS;
-    wait_for_step(retirement);
-    return 0;
+    if (retirement->holds_back) {
+        wait_for_step(retirement);
+    } else {
+        rd_timer_set(&loop->timers, &retirement->timer, loop->now_ms);
+    }
 }

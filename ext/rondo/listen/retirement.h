@@ -23,15 +23,17 @@ struct rd_retirement {
     void (*on_due)(rd_retirement *retirement);
     int fd;
     unsigned step_ms;
+    bool holds_back; /* nobody new comes */
 };
 
 void rd_retirement_init(rd_retirement *retirement);
 void rd_retirement_clear(rd_retirement *retirement);
 
-/* `on_due` is called soon, within a second, and may close the socket. A second call does nothing.
- * -1 with errno: the system cannot hold clients back. */
-int rd_retirement_begin(rd_retirement *retirement, rd_loop *loop, int fd,
-                        void (*on_due)(rd_retirement *retirement));
+/* `on_due` is called in a turn, soon, within a second, and may close the socket: a poll may have
+ * found it meanwhile. If the system cannot hold clients back, it is called in the next turn. A
+ * second call does nothing. */
+void rd_retirement_begin(rd_retirement *retirement, rd_loop *loop, int fd,
+                         void (*on_due)(rd_retirement *retirement));
 
 static inline bool rd_retirement_has_begun(const rd_retirement *retirement) {
     return retirement->loop != NULL;

@@ -11,8 +11,11 @@
 
 /* ---- sockets that retire ---- */
 
+/* Where the system cannot hold clients back, there may be no end of them. */
 static void on_retired(rd_retirement *retirement) {
-    rd_listener_end(RD_CONTAINER(retirement, rd_listener, retirement), INT_MAX);
+    rd_listener *listener = RD_CONTAINER(retirement, rd_listener, retirement);
+    const rd_server *server = listener->owner;
+    rd_listener_end(listener, retirement->holds_back ? INT_MAX : (int)server->settings.backlog);
 }
 
 static bool is_socket(int fd, uint64_t inode) {
@@ -24,9 +27,7 @@ void rd_server_retire_socket(rd_server *server, uint64_t inode) {
     RD_EACH_LISTENER(server, listener, node) {
         int fd = listener->source.fd;
         if (!is_socket(fd, inode)) continue;
-        if (rd_retirement_begin(&listener->retirement, &server->loop, fd, on_retired) == 0)
-            continue;
-        rd_listener_end(listener, (int)server->settings.backlog);
+        rd_retirement_begin(&listener->retirement, &server->loop, fd, on_retired);
     }
 }
 

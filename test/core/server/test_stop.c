@@ -7,6 +7,8 @@
 #include "serving.h"
 #include "server/stop.h"
 
+#define PATIENCE_US 20000000
+
 static rd_listener *first_listener(void) {
     return RD_CONTAINER(server->accepting.listeners.next, rd_listener, in_server);
 }
@@ -95,11 +97,41 @@ static void test_a_stop_at_once_does_not_wait(void) {
     end();
 }
 
+/* Another thread retires the socket when the leader's poll has already found a client there. */
+static int late_client;
+
+static void retire_in_poll(rd_server *waiting, int64_t timeout_us) {
+    (void)timeout_us;
+    late_client = dial();
+    rd_loop_wait(&waiting->loop, &waiting->lead.found, PATIENCE_US);
+    CHECK_INT(waiting->lead.found.count, 1);
+    retire(own_inode());
+}
+
+static void test_where_nobody_can_be_held_back(void) {
+    int locked = 1;
+    start_listening(answer_path);
+    int fd = first_listener()->source.fd;
+    CHECK_INT(setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &locked, sizeof(locked)), 0);
+    turns(2);
+    rd_loop_lock(&server->loop);
+    rd_server_turn(server, retire_in_poll, true);
+    rd_loop_unlock(&server->loop);
+    say(late_client, LAST("/late"));
+    later(2);
+    CHECK(rd_list_is_empty(&server->accepting.listeners));
+    CHECK(talk(late_client, NULL));
+    CHECK(ends(got, "/late"));
+    close(late_client);
+    end();
+}
+
 static void test_all(void) {
     test_a_server_that_goes_on();
     test_a_drain_waits_for_it();
     test_the_limit_of_connections_holds_nobody_back();
     test_a_stop_at_once_does_not_wait();
+    test_where_nobody_can_be_held_back();
 }
 
 int main(void) {
