@@ -75,7 +75,7 @@ class RailsClusterTest < AppCase
   def test_a_job_broadcasts
     wait_for_sockets
     members = members(8, name)
-    script = %(exit 9 unless ActionCable::SubscriptionAdapter::Rondo.channel("x").match?(/\\Acable:\\h{32}:x\\z/); ) +
+    script = %(exit 9 unless ActionCable::SubscriptionAdapter::Rondo.channel("x").match?(/\\A\\0rondo:cable:\\h{32}:x\\z/); ) +
              %(ActionCable.server.broadcast("room #{name}", { text: "a job" }); fork { RoomsChannel.server rescue 0; ) +
              %(ActionCable.server.broadcast("room #{name}", { text: "its child" }) }; Process.wait; exit($?.exitstatus))
     output, status = Open3.capture2e(ENVIRONMENT, RailsApp.instance.rails, "runner", script, chdir: RailsApp.instance.path)

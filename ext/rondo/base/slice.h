@@ -26,6 +26,10 @@ static inline int rd_slice_equal(rd_slice a, rd_slice b) {
     return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
 }
 
+static inline int rd_slice_starts_with(rd_slice whole, rd_slice beginning) {
+    return whole.len >= beginning.len && memcmp(whole.ptr, beginning.ptr, beginning.len) == 0;
+}
+
 /* The struct whose member `member` is at `pointer`. */
 #define RD_CONTAINER(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 

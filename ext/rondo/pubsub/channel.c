@@ -239,8 +239,7 @@ int rd_channels_enqueue(rd_channels *channels, rd_message *message) {
         rd_fanout_add(&channels->fanout, &channel->line, message);
         self.taken++;
     }
-    if (!rd_channel_is_private(name))
-        rd_patterns_match(&channels->matcher, name, add_to_pattern, &self);
+    rd_patterns_match(&channels->matcher, name, add_to_pattern, &self);
     return self.taken;
 }
 
@@ -252,7 +251,8 @@ uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, boo
 static void name_all(const rd_list *list, rd_channel_visit *run, void *with) {
     for (rd_list *node = list->next; node != list; node = node->next) {
         const rd_channel *channel = RD_CONTAINER(node, rd_channel, in_all);
-        run(with, channel->in_map.name, channel->pattern != NULL);
+        const rd_slice name = channel->in_map.name;
+        if (!rd_channel_is_private(name)) run(with, name, channel->pattern != NULL);
     }
 }
 

@@ -59,13 +59,12 @@ static inline bool rd_channel_is_name(rd_slice name, bool is_pattern) {
     return name.len > 0 && name.len <= (is_pattern ? RD_GLOB_MAX : RD_CHANNEL_NAME_MAX);
 }
 
-/* Channels whose names begin so are of one process, and no pattern matches them: their names are
- * secrets. See lib/rondo/rails/cable/cable.rb. */
-#define RD_CHANNEL_PRIVATE "\0rondo/"
+/* Of the server's own channels, those whose names begin so are of one process: no hub, no engine
+ * and no history learns of them. See lib/rondo/rails/cable/cable.rb. */
+#define RD_CHANNEL_PRIVATE RD_CHANNEL_OWN "/"
 
 static inline bool rd_channel_is_private(rd_slice name) {
-    const size_t len = sizeof RD_CHANNEL_PRIVATE - 1;
-    return name.len >= len && memcmp(name.ptr, RD_CHANNEL_PRIVATE, len) == 0;
+    return rd_slice_starts_with(name, RD_SLICE(RD_CHANNEL_PRIVATE));
 }
 
 void rd_channels_init(rd_channels *channels, rd_engine *engine);
@@ -110,8 +109,8 @@ static inline bool rd_channels_run(rd_channels *channels) {
 /* How many subscribers exactly this channel, or this pattern, has. */
 uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, bool is_pattern);
 
-/* Calls `run` for every channel and pattern, for an engine that connects later or again. `run` must
- * not change the table. */
+/* Calls `run` for every pattern, and every channel that is not private, for an engine that connects
+ * later or again. `run` must not change the table. */
 typedef void rd_channel_visit(void *with, rd_slice name, bool is_pattern);
 void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *with);
 

@@ -112,12 +112,20 @@ rule *rd_history_find_rule(const rd_history *history, rd_slice name, bool is_pat
     return NULL;
 }
 
+/* The server's own channels are kept by rules of the server alone, not by an application's "*". */
+static bool covers(const rule *found, rd_slice channel) {
+    if (!found->is_pattern) return false;
+    if (rd_channel_is_own(channel) && !rd_channel_is_own(rule_name(found))) return false;
+    return rd_glob_matches(rule_name(found), channel);
+}
+
 const rule *rd_history_rule_for(const rd_history *history, rd_slice channel) {
+    if (rd_channel_is_private(channel)) return NULL;
     const rule *own = rd_history_find_rule(history, channel, false);
     if (own != NULL) return own;
     for (rd_list *node = history->rules.next; node != &history->rules; node = node->next) {
         const rule *found = RD_CONTAINER(node, rule, in_rules);
-        if (found->is_pattern && rd_glob_matches(rule_name(found), channel)) return found;
+        if (covers(found, channel)) return found;
     }
     return NULL;
 }

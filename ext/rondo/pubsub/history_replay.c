@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "pubsub/glob.h"
 #include "pubsub/history_parts.h"
+#include "pubsub/patterns.h"
 
 enum {
     LOOKS_MAX = 1 << 12, /* messages, or channels, that a pattern is compared with */
@@ -76,6 +77,8 @@ static bool is_match(rd_history *history, rd_glob_text *text, rd_slice pattern,
                      rd_history_record *record) {
     if (record->asked == history->replays) return record->is_match;
     record->asked = history->replays;
+    record->is_match = false;
+    if (rd_channel_is_own(record->in_names.name)) return false;
     rd_glob_text_set(text, record->in_names.name);
     record->is_match = rd_glob_text_matches(text, pattern);
     return record->is_match;

@@ -188,7 +188,7 @@ static void try_newer(rd_patterns *patterns, recent_name *name) {
 }
 
 void rd_patterns_match(rd_patterns *patterns, rd_slice bytes, rd_pattern_visit *run, void *with) {
-    if (rd_list_is_empty(&patterns->all)) return;
+    if (rd_list_is_empty(&patterns->all) || rd_channel_is_own(bytes)) return;
     rd_glob_text_set(&patterns->text, bytes);
     recent_name *name = recall(patterns, bytes);
     if (name == NULL) {

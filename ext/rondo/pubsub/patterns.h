@@ -7,6 +7,7 @@
  *   with it.
  * - Matches are cached for the names that were looked up last. A newer pattern is tried once with
  *   each of these names, when a message is published to the name.
+ * - No pattern matches the server's own channels.
  * - Trying a pattern takes steps in proportion to the length of the name, see glob.h.
  *
  * No lock of its own: the caller holds the loop lock.
@@ -14,6 +15,7 @@
 #ifndef RD_PUBSUB_PATTERNS_H
 #define RD_PUBSUB_PATTERNS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -26,6 +28,14 @@ enum {
     RD_PATTERNS_FOUND = 65536, /* matches of all these names */
     RD_PATTERNS_PREFIX = 16    /* longest literal beginning of a group, in bytes */
 };
+
+/* Names of the server's own channels begin so. They have a secret part, which nobody learns by a
+ * pattern. See docs/decisions/0050-channels-of-the-server.md. */
+#define RD_CHANNEL_OWN "\0rondo"
+
+static inline bool rd_channel_is_own(rd_slice name) {
+    return rd_slice_starts_with(name, RD_SLICE(RD_CHANNEL_OWN));
+}
 
 typedef struct rd_patterns {
     rd_list all; /* in the order in which they came */

@@ -35,10 +35,11 @@ module ActionCable
 
         private
 
-        # Applications may let clients choose names among all channels of the server. These names they cannot guess, and
-        # all processes and machines of the application agree on them.
+        # Applications may let clients choose names among all channels of the server. These names they cannot guess, no
+        # pattern matches them (docs/decisions/0050-channels-of-the-server.md), and all processes and machines of the
+        # application agree on them.
         def prefix
-          @prefix ||= ["cable", secret&.unpack1("H*"), ""].compact.join(":")
+          @prefix ||= ["\0rondo:cable", secret&.unpack1("H*"), ""].compact.join(":")
         end
 
         def secret

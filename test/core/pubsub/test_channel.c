@@ -246,6 +246,22 @@ static void test_engine(void) {
     CHECK_STR(told.told, "+x +x! -x -x! +x ");
 }
 
+/* The engine of a process that is there later hears of no names that are secrets of the process. */
+static void test_private_channels(void) {
+    note_engine all = engine_that_notes();
+    rd_channels channels;
+    listener a;
+    rd_channels_init(&channels, NULL);
+    listener_init(&a, 10);
+    CHECK_INT(rd_channels_subscribe(&channels, &a.subscriber, RD_SLICE("\0rondo/a"), false,
+                                    &(rd_subscribe_terms){0}),
+              1);
+    subscribe(&channels, &a, "x", false);
+    rd_channels_each(&channels, collect, &all.engine);
+    CHECK_STR(all.told, " x ");
+    rd_channels_clear(&channels);
+}
+
 static void test_many_channels(void) {
     enum { MANY = 20000 };
     rd_channels channels;
@@ -375,6 +391,7 @@ int main(void) {
     test_limits();
     test_bytes_of_names();
     test_engine();
+    test_private_channels();
     test_many_channels();
     test_against_a_model();
     return check_summary();

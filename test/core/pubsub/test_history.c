@@ -153,6 +153,32 @@ static void test_which_rule(void) {
 }
 
 /* A client that chooses the names of channels does not choose how much memory they take. */
+/* An application that keeps "*" keeps nothing of the server's own channels, whose messages and
+ * names a pattern would replay. */
+static void test_the_channels_of_the_server(void) {
+    static const rd_slice shared = RD_SLICE_INIT("\0rondo:cable:secret:room"),
+                          private = RD_SLICE_INIT("\0rondo/cable/secret"),
+                          rule = RD_SLICE_INIT("\0rondo:cable:secret:*");
+    rd_history history;
+    char ids[200] = "";
+    rd_history_init(&history, wide, 0);
+    rd_history_keep(&history, text("*"), true, 9, 0);
+    CHECK(!rd_history_wants(&history, shared) && !rd_history_wants(&history, private));
+    CHECK(rd_history_wants(&history, text("room")));
+    rd_history_keep(&history, rule, true, 9, 0);
+    rd_history_keep(&history, private, false, 9, 0);
+    CHECK(rd_history_wants(&history, shared) && !rd_history_wants(&history, private));
+    rd_message *message = rd_message_new(shared, RD_SLICE("payload"), true, 1);
+    CHECK(rd_history_add(&history, message, 0));
+    rd_message_unref(message);
+    CHECK_STR(replay_pattern(&history, "*", 0), "WHOLE ");
+    rd_history_replay(&history, &(rd_history_wish){rule, true, 0, 0, SIZE_MAX}, write_id, ids);
+    CHECK_STR(ids, "");
+    rd_history_replay(&history, &(rd_history_wish){shared, false, 0, 0, SIZE_MAX}, write_id, ids);
+    CHECK_STR(ids, "1 ");
+    rd_history_clear(&history);
+}
+
 static void test_limits_of_all(void) {
     rd_history history;
     char name[24];
@@ -442,6 +468,7 @@ int main(void) {
     test_ids_that_are_refused();
     test_age();
     test_which_rule();
+    test_the_channels_of_the_server();
     test_limits_of_all();
     test_a_limit_of_bytes();
     test_a_limit_of_work();

@@ -182,7 +182,20 @@ static void test_what_is_known_is_bounded(void) {
     remove_client();
 }
 
+static void spell_star(char *out, int number) {
+    (void)snprintf(out, 32, "%.*s", number % 10 + 1, "**********");
+}
+
+static void test_the_channels_of_the_server(void) {
+    add_client(spell_star);
+    CHECK_INT(match(RD_SLICE("\0rondo:cable:secret:room")), 0);
+    CHECK_INT(match(RD_SLICE("\0rondo/cable/secret")), 0);
+    CHECK_INT(match(RD_SLICE("\0rond")), CLIENT);
+    remove_client();
+}
+
 int main(void) {
+    test_the_channels_of_the_server();
     test_against_a_naive_one();
     test_the_steps_of_a_publish();
     test_what_cannot_match_is_not_tried();

@@ -79,7 +79,7 @@ class RailsCableAdapterTest < Minitest::Test
       says = run_script(folder)
       line = "! Action Cable: no server listens in #{folder}: a broadcast went to nobody"
       assert_equal [line] * 3, says["no_server"] # one for each adapter
-      assert_equal ["cable:room", true, true], says["names"]
+      assert_equal ["\0rondo:cable:room", true, true], says["names"]
       assert_equal "#{folder} must belong to this user, and to nobody else (mode 0700)", says["foreign"]
       assert_equal %w[one three], says["streams"]
       assert_equal [nil, nil, {}], says.values_at("error", "closed", "left")
