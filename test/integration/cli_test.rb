@@ -82,6 +82,7 @@ class CliTest < ShellCase
     write "config.ru", HELLO
     { "http2_seats 0" => "is not between 1 and 1000", "proxy_seats 1001" => "is not between 0 and 1000",
       "max_streams 0" => "is not between 1 and 1000000", "seat_patience_ms 0" => "is not between 1 and 86400000",
+      "http2 2" => "must be true or false, not 2", "http2_websocket 'never'" => 'must be true or false, not "never"',
       "http2_seats 'six'" => 'must be a number \(count\), not "six"' }.each do |verb, words|
       write "settings.rb", verb
       result = rondo("-C", "settings.rb")

@@ -39,11 +39,20 @@ module Rondo
         fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
       end
 
+      # What variables bring is text, and every text counts as true for Ruby.
+      def truth(verb, value)
+        case value
+        when true, 1, "1", "true", "yes", "on" then 1
+        when false, nil, 0, "0", "false", "no", "off" then 0
+        else fail_here "#{verb} must be true or false, not #{value.inspect}"
+        end
+      end
+
       # The number for a setting of the core whose verb has another name.
       def renamed_number(name, verb, value)
         case Settings::CORE.fetch(name)[:unit]
         when "ms" then core_number(name, milliseconds(verb, value))
-        when "bool" then value ? 1 : 0
+        when "bool" then truth(verb, value)
         else core_number(name, value || 0)
         end
       end

@@ -38,7 +38,7 @@ module Rondo
 
       Settings::CORE.each do |name, row|
         if row[:unit] == "bool"
-          define_method(name) { |value = true| set(name, value ? 1 : 0) }
+          define_method(name) { |value = true| set(name, truth(name, value)) }
         else
           define_method(name) { |value| set(name, core_number(name, value)) }
         end
