@@ -195,16 +195,48 @@ class RailsCablePublisherTest < Minitest::Test
   def test_no_server
     error = assert_raises(Cable::NoServer) { publisher.publish("a", "x") }
     assert_equal "no server listens in #{@folder}", error.message
-    listen.close
+    gone = Process.spawn("true").tap { |pid| Process.wait(pid) }
+    listen(gone).close
     assert_raises(Cable::NoServer) { publisher.publish("a", "x") }
+  end
+
+  # Between two programs of a process nobody listens, and no message is lost without an error.
+  def test_a_server_that_restarts
+    path = listen(Process.ppid).then { |server| server.path.tap { server.close } }
+    error = assert_raises(Cable::Undelivered) { publisher.publish("a", "x", patience: 0.05) }
+    assert_equal "the server did not answer in time: the message may not have been sent", error.message
+    waiting = publisher
+    sent = Thread.new { waiting.publish("a", "x", patience: 60) }
+    Timeout.timeout(60) { Thread.pass until waiting.instance_variable_get(:@user) && sent.stop? }
+    File.unlink(path)
+    client = accept(listen(Process.ppid, "01"))
+    assert_equal %w[a x], read_frame(client)
+    client.close # as a server does that ends
+    client = accept(@sockets[-2])
+    assert_equal %w[a x], read_frame(client)
+    client.write("1")
+    assert_nil sent.value
+  end
+
+  # The number of a process that was killed belongs to another one now, as in a container that is started again.
+  def test_a_number_that_another_process_has
+    folder = self.folder
+    mine = File.basename(folder.new_socket)
+    theirs = mine.sub(/-(\d+)-/) { "-#{$1.to_i + 1}-" }
+    paths = [mine, theirs].map { |name| UNIXServer.new(File.join(@folder, name)).then { |one| one.path.tap { one.close } } }
+    assert_equal [false, true], (paths.map { |path| folder.ended?(path) })
+    File.unlink(paths.first)
+    assert_raises(Cable::NoServer) { publisher.publish("a", "x") }
+    assert_empty folder.sockets
   end
 
   # What it had taken may have been sent, so that is another thing than no server.
   def test_a_server_that_ends_without_an_answer
     server = listen
-    sent = Thread.new { publisher.publish("a", "x") }
+    sent = Thread.new { publisher.publish("a", "x", patience: 1) }
     sent.report_on_exception = false
     accept(server).close
+    File.unlink(server.path)
     error = assert_raises(Cable::Undelivered) { sent.value }
     refute_kind_of Cable::NoServer, error
   end
@@ -224,6 +256,18 @@ class RailsCablePublisherTest < Minitest::Test
     listen(gone, "01") # a process of another container cannot be seen
     ended = [Process.pid, gone, Process.ppid].map { |pid| listen(pid, "02").then { |server| server.path.tap { server.close } } }
     assert_equal ended.take(2).sort, listener.stale.sort
+  end
+
+  # Who publishes finds a socket at any time.
+  def test_the_new_socket_is_there_before_the_old_one_goes
+    old = listen.then { |server| server.path.tap { server.close } }
+    folder = self.folder
+    left = nil
+    folder.define_singleton_method(:remove) { |path| left = sockets - [path] and super(path) }
+    Cable::Listener.new(folder, Logger.new(@log)) { true }.start
+    assert_equal folder.sockets, left
+    refute_includes left, old
+    assert_equal 1, left.size
   end
 
   # Without descriptors nobody is let in; with them again, those who wait are.

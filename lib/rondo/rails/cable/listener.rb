@@ -46,9 +46,10 @@ module Rondo
           FileUtils.mkdir_p(@folder.path, mode: 0o700)
           raise ConfigurationError, @folder.complaint unless @folder.private? # somebody else's server
 
-          stale.each { |path| @folder.remove(path) }
+          ended = stale
           path = @folder.new_socket
           server = @folder.reach(path) { |address| UNIXServer.new(address) }.tap { File.chmod(0o600, path) }
+          ended.each { |old| @folder.remove(old) } # not before: where there is no socket is no server
           thread = Thread.new { accept(server, path) }
           thread.name = "rondo cable"
           thread.report_on_exception = false

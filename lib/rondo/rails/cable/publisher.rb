@@ -23,10 +23,13 @@ module Rondo
       class Publisher
         # Seconds that whoever publishes waits for an answer.
         PATIENCE = 5
-        # Seconds until it looks again, when the queues of all processes are full.
+        # Seconds until it looks again, when the queues of all processes are full, or a server restarts.
         PAUSE = 0.01
         private_constant :PAUSE
         FRAME_BYTES = 64 << 20
+        # For one message: the sockets that were tried since the last pause, and whether there is a server to wait for.
+        Search = Struct.new(:tried, :expects)
+        private_constant :Search
 
         # @param folder [SocketFolder]
         def initialize(folder)
@@ -93,9 +96,9 @@ module Rondo
         # taken, so what has no answer is sent again.
         def deliver(frame, limit)
           disconnect if @pid != Process.pid # a fork has the connection of its parent
-          tried = {}
+          search = Search.new([], false)
           loop do
-            @socket ||= connect(tried, limit)
+            @socket ||= connect(search, limit)
             answer = ask(frame, limit)
             return answer if answer
           end
@@ -139,26 +142,35 @@ module Rondo
           nil # no server has been there
         end
 
-        # A server that ends listens until it has ended, and takes nothing any more. So each is asked once, but for
-        # those whose queues are full.
-        # @param tried [Hash{String => Boolean}] sockets that were tried for this message: whether somebody was there
-        def connect(tried, limit)
+        # A server that ends listens until it has ended, and takes nothing any more. So each is asked once, and again
+        # after a pause: its queue may have been full, or it restarts. Until then a server that is to become another
+        # program (USR2) refuses, or its socket is there and nobody listens.
+        def connect(search, limit)
           check_folder
           loop do
-            full = 0
-            (@folder.sockets - tried.keys).shuffle.each do |path|
-              return open_socket(path).tap { tried[path] = true }
-            rescue Errno::EAGAIN
-              full += 1
-            rescue SystemCallError => e
-              tried[path] = false
-              @folder.remove(path) if e.is_a?(Errno::ECONNREFUSED) && @folder.ended?(path)
-            end
-            raise Undelivered, overdue if full.positive? ? now > limit : tried.value?(true)
-            raise NoServer, "no server listens in #{@folder.path}" if full.zero?
+            socket = search_socket(search)
+            return socket if socket
+            raise NoServer, "no server listens in #{@folder.path}" unless search.expects
+            raise Undelivered, overdue if now > limit
 
+            search.tried.clear
             sleep PAUSE
           end
+        end
+
+        # @return [Socket, nil]
+        def search_socket(search)
+          (@folder.sockets - search.tried).shuffle.each do |path|
+            search.tried << path
+            return open_socket(path).tap { search.expects = true }
+          rescue Errno::EAGAIN
+            search.expects = true
+          rescue Errno::ECONNREFUSED
+            @folder.ended?(path) ? @folder.remove(path) : search.expects = true
+          rescue SystemCallError
+            next # nobody who could be waited for
+          end
+          nil
         end
 
         # UNIXSocket.new takes a queue that is full for a connection.

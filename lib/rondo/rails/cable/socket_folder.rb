@@ -14,7 +14,8 @@ module Rondo
       class SocketFolder
         # Bytes of the address of a Unix socket (unix(7)).
         MOST_BYTES = 107
-        NAME = /\A\d+-\h+\.sock\z/
+        # Its process, when that was started, by the kernel's clock, and something random.
+        NAME = /\A(\d+)-(?:(\d+)-)?\h+\.sock\z/
         # Where Linux has the open descriptors of a process, by number.
         OPEN = "/proc/self/fd"
         private_constant :MOST_BYTES, :NAME, :OPEN
@@ -53,7 +54,7 @@ module Rondo
 
         # @return [String] a path for this process
         def new_socket
-          File.join(@path, "#{Process.pid}-#{SecureRandom.hex(4)}.sock")
+          File.join(@path, "#{Process.pid}-#{start_of(Process.pid)}-#{SecureRandom.hex(4)}.sock")
         end
 
         # Whoever owns the folder gets what is broadcast.
@@ -71,14 +72,14 @@ module Rondo
         end
 
         # @param socket [String] path of a socket that refuses connections
-        # @return [Boolean] whether its process has ended; one that cannot be seen may be in another container
+        # @return [Boolean] whether its process has ended, also if another one has its number now; one that cannot be
+        #   seen may be in another container
         def ended?(socket)
-          Process.kill(0, File.basename(socket).to_i)
-          false
-        rescue Errno::ESRCH
-          true
-        rescue SystemCallError
-          false
+          pid, start = NAME.match(File.basename(socket)).captures.map(&:to_i)
+          return true unless there?(pid)
+
+          now = start_of(pid)
+          start.positive? && now.positive? && start != now
         end
 
         # @param socket [String]
@@ -90,6 +91,24 @@ module Rondo
         end
 
         private
+
+        # @return [Boolean] whether a process has this number, whoever's it is
+        def there?(pid)
+          Process.kill(0, pid)
+          true
+        rescue Errno::ESRCH
+          false
+        rescue SystemCallError
+          true
+        end
+
+        # A process that becomes another program keeps it.
+        # @return [Integer] ticks since the system was started; 0: it does not say
+        def start_of(pid)
+          File.read("/proc/#{pid}/stat")[/.*\)(.*)/m, 1].split.fetch(19).to_i
+        rescue SystemCallError
+          0
+        end
 
         def fits?(socket)
           socket.bytesize <= MOST_BYTES
