@@ -65,6 +65,27 @@ class CableAdaptersTest < CableCase
     redis&.close
   end
 
+  # Rails' listener tries again and forgets whom it owes a confirmation; the first message stands for it.
+  def test_a_redis_that_starts_later
+    redis = RedisServer.new.tap(&:kill)
+    cable = { adapter: "redis", url: redis.url, reconnect_attempts: Array.new(6000, 0.05) }
+    @servers = [self.class.start_server(cable: cable)]
+    peer = CablePeer.new(server.url).welcomed
+    id = peer.ask("RoomsChannel", room: name)
+    assert_equal id, peer.ask("RoomsChannel", room: name) # as clients do that hear nothing
+    peer.perform(id, "echo", text: "unconfirmed")
+    assert_equal "unconfirmed", peer.hear_of(id)["echo"]
+    redis.start
+    Timeout.timeout(60) { sleep 0.05 until redis.cli("PUBSUB", "NUMSUB", "room #{name}").split.last == "1" }
+    peer.perform(id, "say", text: "heard")
+    assert_equal({ "identifier" => id, "type" => "confirm_subscription" }, peer.hear)
+    assert_equal({ "text" => "heard" }, peer.hear_of(id))
+  ensure
+    peer&.close
+    @servers&.each(&:stop)
+    redis&.close
+  end
+
   def test_postgresql
     postgres = PostgresServer.new
     url = "postgresql://postgres@127.0.0.1:#{postgres.port}/postgres"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A Rails application in one file; the adapter of its Action Cable is away at boot.
+# A Rails application in one file; the adapter of its Action Cable is away at boot, or with FOLDER `adapter: rondo`, and
+# then the file HEARD gets what is broadcast.
 # SPDX-License-Identifier: MIT
 
 $LOAD_PATH.unshift(__dir__)
@@ -14,7 +15,7 @@ class DownApp < Rails::Application
   config.secret_key_base = "a" * 64
   config.logger = Logger.new($stdout)
   config.action_cable.disable_request_forgery_protection = true
-  config.action_cable.cable = { "adapter" => "down" }
+  config.action_cable.cable = ENV.key?("FOLDER") ? { "adapter" => "rondo", "socket_folder" => ENV["FOLDER"] } : { "adapter" => "down" }
 end
 
 class RoomsChannel < ActionCable::Channel::Base
@@ -23,4 +24,8 @@ class RoomsChannel < ActionCable::Channel::Base
 end
 
 DownApp.initialize!
+if ENV.key?("HEARD")
+  require "action_cable/subscription_adapter/rondo"
+  Rondo.subscribe(ActionCable::SubscriptionAdapter::Rondo.channel("room")) { |_, text| File.write(ENV["HEARD"], "#{text}\n", mode: "a") }
+end
 run DownApp
