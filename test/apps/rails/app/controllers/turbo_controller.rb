@@ -17,7 +17,7 @@ class TurboController < ApplicationController
 
   def say
     lines = Array(params[:text]).each do |text|
-      Turbo::StreamsChannel.broadcast_append_to(params[:room], target: "log", html: helpers.tag.li(text))
+      Turbo::StreamsChannel.broadcast_append_to(params[:room], target: params.fetch(:target, "log"), html: helpers.tag.li(text))
     end
     render plain: lines.size
   end
