@@ -3,7 +3,9 @@
  * The rules of HTTP/2 (RFC 9113, 7541, 9218) as data: what a client sends (http2_script.h) and what
  * must come of it. Knows no sockets: test_http2_rules.c delivers the rows.
  *
- * A row begins behind the preface and an empty SETTINGS, unless its first line is BARE. More lines:
+ * A row begins behind the preface and an empty SETTINGS, unless its first line is BARE. With
+ * "WRONG 5" there its preface has a wrong byte at that offset, with "OFF http2" or "OFF websocket"
+ * it is for a server with that setting off. More lines:
  *
  *   < 1=200 3!PROTOCOL     what must have come by now, and no more than that; the last line is the
  *                          result
@@ -42,8 +44,12 @@ typedef struct http2_rule {
 #define OPEN_FOR(id, path) "HEADERS " id " h =" ON("POST", path) "\n"
 #define OPEN(id)           OPEN_FOR(id, "/body")
 #define OPEN_WITH(fields)  "HEADERS 1 h =" ON("POST", "/body") "|" fields "\n"
-#define BREAKS(code)       "< C!" code
-#define IS_MALFORMED       "< 1!PROTOCOL"
+#define CONNECT_FOR(name)                                                                          \
+    ASK_WITH(":method CONNECT|:protocol " name "|:scheme http|:path /p|:authority a.test|"         \
+             "sec-websocket-version 13")
+#define BREAKS(code)  "< C!" code
+#define IS_NO_PREFACE "< plain:END|C!PROTOCOL tls:C!PROTOCOL"
+#define IS_MALFORMED  "< 1!PROTOCOL"
 
 /* clang-format off */
 static const http2_rule http2_rules[] = {
@@ -51,6 +57,13 @@ static const http2_rule http2_rules[] = {
     {"1", "no SETTINGS", "BARE\n" ASK("1") BREAKS("PROTOCOL")},
     {"1", "PING before SETTINGS", "BARE\nPING 0 - #0102030405060708\n" BREAKS("PROTOCOL")},
     {"1", "SETTINGS that only acknowledge", "BARE\nSETTINGS 0 e\n" BREAKS("PROTOCOL")},
+    {"1", "a wrong byte of the preface, the first", "WRONG 0\n" IS_NO_PREFACE},
+    {"1", "a wrong byte of the preface, a blank", "WRONG 3\n" IS_NO_PREFACE},
+    {"1", "a wrong byte of the preface, the version", "WRONG 11\n" IS_NO_PREFACE},
+    {"1", "a wrong byte of the preface, behind the line", "WRONG 15\n" IS_NO_PREFACE},
+    {"1", "a wrong byte of the preface, SM", "WRONG 18\n" IS_NO_PREFACE},
+    {"1", "a wrong byte of the preface, the last", "WRONG 23\n" IS_NO_PREFACE},
+    {"1", "HTTP/2 switched off", "OFF http2\n< END"},
     {"1", "settings of the server", "< S3=100 S4=8192 S6=4096 S8=1 S9=1 ACKS=1"},
 
     /* ---- 2: SETTINGS ---- */
@@ -362,10 +375,16 @@ static const http2_rule http2_request_rules[] = {
      ASK("1") "< 1=200\nSTOP\n< 1=200 GOAWAY=2147483647 PINGS=1\nPONG\n"
      "< 1=200 GOAWAY=1 PINGS=1 END"},
 
-    {"14", "another protocol",
-     ASK_WITH(":method CONNECT|:protocol tcp|:scheme http|:path /p|:authority a.test") "< 1=501"},
+    {"14", "another protocol", CONNECT_FOR("tcp") "< 1=501"},
     {"14", "a protocol without CONNECT",
      ASK_WITH(":protocol websocket|" ON("GET", "/p")) IS_MALFORMED},
+    {"14", "another protocol, and WebSockets switched off",
+     "OFF websocket\n" CONNECT_FOR("tcp") IS_MALFORMED},
+    {"14", "websocket, switched off", "OFF websocket\n" CONNECT_FOR("websocket") IS_MALFORMED},
+    {"14", "settings of the server, switched off", "OFF websocket\n< S3=100 S8=-1 ACKS=1"},
+    {"14", "websocket of another version is for the application",
+     ASK_WITH(":method CONNECT|:protocol websocket|:scheme http|:path /p|:authority a.test|"
+              "sec-websocket-version 12") "< 1=200"},
     {"14", "websocket without a path",
      ASK_WITH(":method CONNECT|:protocol websocket|:authority a.test") IS_MALFORMED},
 

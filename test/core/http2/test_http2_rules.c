@@ -113,8 +113,13 @@ static void serve_waiting(void) {
 
 /* ---- a server ---- */
 
-static void begin_server(void) {
-    settings.http2 = 1;
+static bool is_switched_off(const char *script) {
+    return strncmp(script, "OFF ", 4) == 0;
+}
+
+static void begin_server_for(const char *script) {
+    settings.http2 = strncmp(script, "OFF http2\n", 10) != 0;
+    settings.http2_websocket = strncmp(script, "OFF websocket\n", 14) != 0;
     settings.linger_timeout_ms = 0;
     settings.max_head_bytes = HEAD_MAX;
     settings.max_target_bytes = TARGET_MAX;
@@ -122,6 +127,10 @@ static void begin_server(void) {
     settings.max_header_count = FIELDS_MAX;
     rd_list_init(&waiting);
     start(answer);
+}
+
+static void begin_server(void) {
+    begin_server_for("");
 }
 
 static void end_server(void) {
@@ -350,16 +359,23 @@ static bool is_command(const char *line) {
            strncmp(line, "EOF", 3) == 0;
 }
 
+/* Writes the opening. Returns where the script goes on. */
+static const char *begin_script(wire *to, const char *script) {
+    const bool is_bare = strncmp(script, "BARE\n", 5) == 0;
+    const bool is_wrong = strncmp(script, "WRONG ", 6) == 0;
+    to->len = 0;
+    put(to, PREFACE, strlen(PREFACE));
+    if (is_wrong) to->bytes[atoi(script + 6)] ^= 1;
+    if (!is_bare) put_frame(to, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
+    return is_bare || is_wrong || is_switched_off(script) ? strchr(script, '\n') + 1 : script;
+}
+
 /* Sends what stands before the next expectation. Returns the number of bytes of all. */
 static size_t play(delivery *way) {
     static wire bytes;
-    const char *line = way->rule->script, *end_of;
-    const bool is_bare = strncmp(line, "BARE\n", 5) == 0;
-    bytes.len = 0;
-    put(&bytes, PREFACE, strlen(PREFACE));
-    if (!is_bare) put_frame(&bytes, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
-    for (line += is_bare ? 5 : 0; *line != '\0' && !way->has_failed;
-         line = end_of + (*end_of != '\0')) {
+    const char *end_of;
+    for (const char *line = begin_script(&bytes, way->rule->script);
+         *line != '\0' && !way->has_failed; line = end_of + (*end_of != '\0')) {
         end_of = strchr(line, '\n');
         if (end_of == NULL) end_of = strchr(line, '\0');
         const size_t len = (size_t)(end_of - line);
@@ -399,28 +415,29 @@ static void check_life(const delivery *way) {
 
 static size_t deliver(const http2_rule *rule, size_t step, size_t cut) {
     delivery way = {.rule = rule, .step = step, .cut = cut};
-    const bool stops = strstr(rule->script, "STOP") != NULL;
-    if (stops) {
+    const bool needs_own = strstr(rule->script, "STOP") != NULL || is_switched_off(rule->script);
+    if (needs_own) {
         end_server();
-        begin_server();
+        begin_server_for(rule->script);
     }
     client_open();
     const size_t len = play(&way);
     check_life(&way);
     client_close();
-    if (stops) {
+    if (needs_own) {
         end_server();
         begin_server();
     }
     return way.has_failed ? 0 : len;
 }
 
-/* The opening is cut in one row: that is the same in all. A cut over TLS costs a handshake, and
- * what comes out of TLS is cut as on a plain connection: so there it is each eighth offset, from
- * another one in each row. RULES_CUT=1 in the environment cuts at all. */
+/* The opening is cut in one row, and where it is wrong: that is the same in all. A cut over TLS
+ * costs a handshake, and what comes out of TLS is cut as on a plain connection: so there it is each
+ * eighth offset, from another one in each row. RULES_CUT=1 in the environment cuts at all. */
 static void deliver_in_all_ways(const http2_rule *rule, size_t nth, bool cuts_opening) {
     const bool cuts_everywhere = getenv("RULES_CUT") != NULL;
     const size_t opening = strlen(PREFACE) + 9;
+    if (strncmp(rule->script, "WRONG", 5) == 0) cuts_opening = true;
     const size_t len = deliver(rule, 0, 0);
     if (len == 0 || settings.poll_only) return; /* what comes in which pieces is the same there */
     if (len < 20000 && deliver(rule, 1, 0) == 0) return;
