@@ -7,6 +7,7 @@
 // that are in test/support/http2_exclusions.tsv.
 
 const crypto = require("crypto");
+const http = require("http");
 const http2 = require("http2");
 const net = require("net");
 const readline = require("readline");
@@ -15,8 +16,9 @@ const tls = require("tls");
 const SECURE = process.argv[2] === "tls";
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const BARE = new Set(["connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"]);
-const NAMES = { 100: "Continue", 101: "Switching Protocols", 103: "Early Hints", 200: "OK", 304: "Not Modified" };
 const NOTHING = Buffer.alloc(0);
+// A client that takes what comes, as a socket does, and as many fields as there are.
+const LARGE = { maxHeaderListPairs: 5000, maxSessionMemory: 1000, settings: { initialWindowSize: 1 << 20 } };
 
 // One connection of a client, and the session that belongs to it.
 class Pair {
@@ -24,7 +26,8 @@ class Pair {
     this.client = client;
     this.bytes = NOTHING;
     this.state = "head"; // head, length, size, chunk, line, trailers: what is read of the client; none, raw: after an upgrade
-    this.session = http2.connect("http://localhost", { createConnection: () => connect(url) });
+    this.session = http2.connect("http://localhost", { createConnection: () => connect(url), ...LARGE });
+    this.session.on("connect", () => this.session.setLocalWindowSize(1 << 26));
     this.session.on("error", () => {});
     this.session.on("goaway", () => this.leaving = true);
     this.session.on("remoteSettings", () => this.settings = true);
@@ -192,12 +195,12 @@ class Pair {
       this.state = "none";
       return this.settled(() => this.open(head, socket));
     }
+    const chunked = /\bchunked$/i.test(all("transfer-encoding"));
+    this.left_over = chunked ? 0 : Number(all("content-length") || 0);
+    if (Number.isNaN(this.left_over)) throw new Error("length");
+    this.uploading = chunked || this.left_over > 0;
     this.open(head, false);
-    if (/\bchunked$/i.test(all("transfer-encoding"))) this.state = "size";
-    else if ((this.left_over = Number(all("content-length") || 0)) > 0) this.state = "length";
-    else if (Number.isNaN(this.left_over)) throw new Error("length");
-    else return this.finish();
-    this.uploading = true;
+    if (this.uploading) this.state = chunked ? "size" : "length";
   }
 
   // Extended CONNECT must wait until the server has said that it knows it.
@@ -208,7 +211,8 @@ class Pair {
 
   open(head, socket) {
     if (this.session.destroyed || this.session.closed) return this.end();
-    const stream = this.stream = this.session.request(head, { endStream: false, waitForTrailers: true });
+    const bare = !socket && !this.uploading; // its head is the end: no body could follow, as in HTTP/1.1
+    const stream = this.stream = this.session.request(head, { endStream: bare, waitForTrailers: !bare });
     stream.on("error", () => {});
     stream.on("continue", () => this.say(100, []));
     stream.on("headers", (fields, flags, raw) => fields[":status"] === 100 || this.say(fields[":status"], pairs(raw)));
@@ -223,16 +227,17 @@ class Pair {
 
   say(status, fields) {
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    if (!this.client.destroyed) this.client.write(`HTTP/1.1 ${status} ${NAMES[status] || "Status"}\r\n${lines}\r\n`, "latin1");
+    if (!this.client.destroyed) this.client.write(`HTTP/1.1 ${status} ${http.STATUS_CODES[status] || "Status"}\r\n${lines}\r\n`, "latin1");
   }
 
   answer(status, fields) {
     const { method, old } = this.request;
     const known = fields.some(([name]) => name === "content-length");
     const bare = method === "HEAD" || status === 204 || status === 304;
-    this.chunked = !known && !bare && !old;
+    const events = fields.some(([name, value]) => name === "content-type" && value === "text/event-stream");
+    this.chunked = !known && !bare && !old && !events;
     if (this.state === "none") this.state = "head"; // a WebSocket that was refused
-    if (this.uploading || this.leaving || (!known && !bare && old)) this.request.last = true;
+    if (this.uploading || this.leaving || (!known && !bare && !this.chunked)) this.request.last = true;
     if (this.chunked) fields.push(["transfer-encoding", "chunked"]);
     if (this.request.last) fields.push(["connection", "close"]);
     else if (old) fields.push(["connection", "keep-alive"]);
@@ -267,10 +272,11 @@ class Pair {
   // Whether the answer was whole decides if the connection goes on.
   closed(stream) {
     if (this.gone) return;
-    const whole = this.whole && !this.uploading, refused = stream.rstCode !== 0 && this.state === "raw";
+    const whole = this.whole && !this.uploading;
+    this.client.resume(); // an upload that has ended does not drain
+    if (this.state === "raw" && this.client.writableLength > 0) return this.break(); // it does not read
     if (this.state === "raw") this.state = "none";
     this.stream = this.whole = this.answered_trailers = undefined;
-    if (refused) return this.break();
     if (!whole || this.request.last || (this.over && !this.bytes.length)) return this.end();
     if (this.session.destroyed || this.session.closed) return this.end();
     this.take(NOTHING);
