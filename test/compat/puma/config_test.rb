@@ -51,7 +51,7 @@ class PumaConfigTest < Minitest::Test
 
   def test_every_effect
     puma, rondo = evaluate("puma", *puma_folders), evaluate("rondo")
-    assert_operator FILES.size, :>=, 54
+    assert_operator FILES.size, :>=, 64
     assert_equal OF_OLDER_PUMA, puma.select { |_, found| found["refused"] }.keys, puma.filter_map { |name, found| [name, found["refused"]] if found["refused"] }
     assert_empty(rondo.filter_map { |name, found| "#{name}: #{found["refused"]}" if found["refused"] })
     lost = puma.flat_map do |name, found|
