@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A connection of HTTP/2 (RFC 9113): libnghttp2 has its frames and HPACK, in memory only, and this
- * file has what leaves. http2_stream.c has the streams, http2.c what comes. Under the loop lock.
+ * file has what leaves. http2_stream.c has the streams, http2.c what comes, http2_callbacks.c what
+ * the library makes of it. Under the loop lock.
  *
  *   socket ──on_data──▶ library ──callbacks──▶ streams ──▶ requests
  *   socket ◀──queue of the carrier (AHEAD at most)◀── library ◀──when it has room── streams
