@@ -36,7 +36,7 @@ module Rondo
         @of_server ||= public_instance_methods(false).freeze
       end
 
-      Settings::CORE.each do |name, row|
+      Settings::CORE.except(:max_keep_alive).each do |name, row| # which has a verb of its own
         if row[:unit] == "bool"
           define_method(name) { |value = true| set(name, truth(name, value)) }
         else
