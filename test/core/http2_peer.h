@@ -14,7 +14,7 @@
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-enum { PEER_STREAMS = 256, PEER_SETTINGS = 16, NO_CODE = -1 };
+enum { PEER_STREAMS = 256, PEER_PROBES = 16, PEER_SETTINGS = 16, NO_CODE = -1 };
 
 /* ---- bytes to send ---- */
 
@@ -138,6 +138,9 @@ typedef struct peer {
     uint32_t goaway_last;
     unsigned goaways, settings, settings_acks, pings, pongs, window_updates;
     uint8_t ping[8];                /* the last one */
+    uint8_t probes[PEER_PROBES][8]; /* PINGs that ask what has arrived, to be answered */
+    unsigned probe_count;           /* of them */
+    unsigned probed;                /* in all */
     int64_t setting[PEER_SETTINGS]; /* by id; NO_CODE: not said */
     size_t block_len;               /* of `block` */
     int64_t window;                 /* of the connection: what it grew by */
@@ -238,6 +241,12 @@ static void peer_note_order(const char *what, uint32_t id) {
     snprintf(server_said.order + used, sizeof(server_said.order) - used, "%s%u ", what, id);
 }
 
+static void peer_note_probe(const uint8_t *payload) {
+    server_said.probed++;
+    if (!CHECK(server_said.probe_count < PEER_PROBES)) return;
+    memcpy(server_said.probes[server_said.probe_count++], payload, 8);
+}
+
 static void peer_take_frame(unsigned type, unsigned flags, uint32_t id, const uint8_t *payload,
                             size_t len) {
     peer_stream *stream = peer_of(id);
@@ -271,6 +280,8 @@ static void peer_take_frame(unsigned type, unsigned flags, uint32_t id, const ui
         if (is_ack) {
             peer_note_order("P", 0);
             server_said.pongs++;
+        } else if (memcmp(payload, "sent", 4) == 0) {
+            peer_note_probe(payload);
         } else {
             memcpy(server_said.ping, payload, 8);
             server_said.pings++;
@@ -305,6 +316,14 @@ static void peer_take(size_t more) {
     }
     memmove(said->bytes, at, left);
     said->len = left;
+}
+
+/* Answers to PINGs that ask what has arrived. */
+__attribute__((unused)) static void put_arrivals(wire *to) {
+    for (unsigned i = 0; i < server_said.probe_count; i++) {
+        put_frame(to, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, server_said.probes[i], 8);
+    }
+    server_said.probe_count = 0;
 }
 
 /* Reads what is there. */

@@ -29,12 +29,18 @@ static void send_part(int fd, const char *bytes, size_t len) {
     }
 }
 
+static wire arrivals;
+static bool hears_probes = true;
+
 static void tell(int fd, wire *said) {
     send_part(fd, said->bytes, said->len);
     said->len = 0;
     for (int i = 0; i < 4; i++) {
         turn();
         peer_hear(fd);
+        if (hears_probes) put_arrivals(&arrivals);
+        send_part(fd, arrivals.bytes, arrivals.len);
+        arrivals.len = 0;
     }
 }
 

@@ -51,6 +51,7 @@ static void on_open(rd_conn *carrier) {
     http2->lines = rd_lines_new(seats_for(carrier));
     http2->section = rd_http_shared_of(carrier)->sections.last;
     rd_http2_frames_init(&http2->frames);
+    rd_http2_flight_init(&http2->flight);
     rd_http2_account_init(&http2->account, carrier->set->loop->now_ms);
     rd_list_init(&http2->streams);
     http2->session = rd_http2_new_session(http2);

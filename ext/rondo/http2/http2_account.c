@@ -29,3 +29,7 @@ bool rd_http2_account_charge(rd_http2_account *account, uint64_t now_ms) {
     account->points--;
     return true;
 }
+
+void rd_http2_account_refund(rd_http2_account *account) {
+    if (account->points < POINTS) account->points++;
+}

@@ -19,4 +19,7 @@ void rd_http2_account_init(rd_http2_account *account, uint64_t now_ms);
 /* Takes a point. False: none is left. */
 bool rd_http2_account_charge(rd_http2_account *account, uint64_t now_ms);
 
+/* Gives one back. */
+void rd_http2_account_refund(rd_http2_account *account);
+
 #endif

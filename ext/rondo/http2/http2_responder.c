@@ -20,6 +20,7 @@
 #define FIELDS_OWN    4 /* that the server adds: status, length, date, retry-after */
 #define FIELDS_INLINE 64
 #define NAMES_INLINE  1024
+#define SHORT_ANSWER  16384 /* bytes */
 #define TAKEN_HEAD    65536 /* what an application that takes a stream may begin with */
 
 /* ---- heads ---- */
@@ -387,6 +388,18 @@ static bool is_last(rd_conn *conn, const rd_http2_stream *stream) {
            conn->out.bytes == stream->offer_taken;
 }
 
+/* Whether the stream has to wait until more has arrived. A short answer never has. Nor have
+ * messages: how many may wait for a client is counted, and those that are held here would count. */
+static bool must_wait(rd_http2_stream *stream) {
+    const rd_http2_flight *flight = &stream->http2->flight;
+    if (stream->round != flight->first) {
+        stream->round = flight->first;
+        stream->in_round = 0;
+    }
+    return stream->in_round >= SHORT_ANSWER && stream->conn->protocol == stream->answering &&
+           rd_http2_flight_is_full(flight, stream->conn->set->loop->now_ms);
+}
+
 ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size_t len,
                       uint32_t *flags, nghttp2_data_source *source, void *data) {
     (void)source, (void)data;
@@ -396,9 +409,14 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
         return 0;
     }
     rd_http2_stream *stream = rd_http2_stream_of(conn);
+    if (must_wait(stream)) {
+        stream->is_held = stream->is_deferred = true;
+        return NGHTTP2_ERR_DEFERRED;
+    }
     rd_conn_ref(conn);
     const size_t taken = stream->offer != NULL ? take_offer(stream, (char *)bytes, len)
                                                : pull(stream, (char *)bytes, len);
+    stream->in_round += (uint32_t)taken;
     const bool has_gone = conn->state == RD_CONN_CLOSED && !stream->is_finished;
     if (is_last(conn, stream)) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;

@@ -4,8 +4,11 @@
  */
 #include "http2/http2_session.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
+#include "system/clock.h"
 
 #define AHEAD_BYTES 65536 /* queued for the socket: priorities act on what comes after that */
 
@@ -46,6 +49,27 @@ void rd_http2_close_streams(rd_http2 *http2) {
 
 /* ---- sending ---- */
 
+static const char probe_name[4] = "sent";
+
+/* A PING with a number. */
+static void ask_for_arrival(rd_http2 *http2) {
+    uint8_t payload[8];
+    const uint32_t number = http2->flight.next;
+    memcpy(payload, probe_name, sizeof(probe_name));
+    memcpy(payload + sizeof(probe_name), &number, sizeof(number));
+    if (nghttp2_submit_ping(http2->session, NGHTTP2_FLAG_NONE, payload) != 0) return;
+    rd_http2_flight_ask(&http2->flight, rd_clock_ns());
+}
+
+static void release_streams(rd_http2 *http2) {
+    for (rd_list *node = http2->streams.next; node != &http2->streams; node = node->next) {
+        rd_http2_stream *stream = RD_CONTAINER(node, rd_http2_stream, in_session);
+        if (!stream->is_held) continue;
+        stream->is_held = stream->is_deferred = false;
+        nghttp2_session_resume_data(http2->session, stream->id);
+    }
+}
+
 bool rd_http2_has_room(rd_http2 *http2) {
     rd_conn *carrier = http2->carrier;
     if (!rd_conn_is_open(carrier)) return false;
@@ -54,15 +78,29 @@ bool rd_http2_has_room(rd_http2 *http2) {
     return false;
 }
 
+/* The answer has cost the client a point, as every frame that carries nothing. */
+bool rd_http2_take_arrival(rd_http2 *http2, const uint8_t *payload) {
+    uint32_t number;
+    memcpy(&number, payload + sizeof(probe_name), sizeof(number));
+    if (memcmp(payload, probe_name, sizeof(probe_name)) != 0) return false;
+    if (rd_http2_flight_arrive(&http2->flight, number, rd_clock_ns())) {
+        rd_http2_account_refund(&http2->account);
+        release_streams(http2);
+    }
+    return true;
+}
+
 /* Streams whose bytes the library asks for may close, and so may the carrier. */
 static void fill(rd_http2 *http2) {
     rd_conn *carrier = http2->carrier;
+    const uint64_t now_ms = carrier->set->loop->now_ms;
     const uint8_t *bytes;
     while (rd_http2_has_room(http2)) {
+        if (rd_http2_flight_must_ask(&http2->flight, now_ms)) ask_for_arrival(http2);
         const ssize_t len = nghttp2_session_mem_send(http2->session, &bytes);
         if (len <= 0 || !rd_conn_is_open(carrier)) return;
         rd_outq_copy(&carrier->out, &carrier->set->chunks, (const char *)bytes, (size_t)len);
-        http2->framed += (uint64_t)len;
+        http2->flight.sent += (uint64_t)len;
     }
 }
 

@@ -15,6 +15,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include "http2/http2_flight.h"
 #include "http2/http2_frames.h"
 #include "http2/http2_head.h"
 #include "request/handler.h"
@@ -31,9 +32,9 @@ typedef struct rd_http2 {
     int32_t head_id;     /* the stream whose head came last */
     rd_http2_frames frames;
     rd_http2_account account;
-    uint64_t framed;       /* bytes that the library has given to the carrier */
-    uint32_t stream_count; /* of `streams` */
-    uint32_t uploads;      /* of these, streams with a large window */
+    rd_http2_flight flight; /* bytes that the library has given to the carrier */
+    uint32_t stream_count;  /* of `streams` */
+    uint32_t uploads;       /* of these, streams with a large window */
     uint32_t served;
     uint32_t unread;    /* bytes on their way when the client was last asked for a sign of life */
     uint64_t heard_ms;  /* when something came from it */
@@ -52,6 +53,7 @@ typedef struct rd_http2_stream {
     rd_list in_session;
     rd_conn *conn;
     rd_http2 *http2;
+    const rd_protocol *answering; /* its connection's, until that is upgraded */
     int32_t id;
     rd_buffer came;            /* while the connection does not read */
     size_t owed;               /* bytes that came and are not given back to the window */
@@ -61,6 +63,8 @@ typedef struct rd_http2_stream {
     size_t offer_taken; /* by the library */
     char *sink;         /* where its connection is to put what it sends, or NULL */
     size_t sink_room;
+    uint32_t round;       /* the PINGs that were answered, see http2_flight.h */
+    uint32_t in_round;    /* bytes that it gave since then */
     bool is_upgrade : 1;  /* an extended CONNECT */
     bool is_upload : 1;   /* counted in `uploads` */
     bool input_ended : 1; /* the client sends no more */
@@ -69,6 +73,7 @@ typedef struct rd_http2_stream {
     bool head_waits : 1;  /* the library has a head that was not sent */
     bool has_body : 1;    /* the library asks for the bytes of the answer */
     bool is_deferred : 1; /* it has asked in vain */
+    bool is_held : 1;     /* too much is on its way to the client */
     bool is_started : 1;  /* the library has the head of the answer */
     bool is_finished : 1; /* the answer is complete */
     bool is_cut : 1;      /* the rest of the answer will not come */
@@ -99,6 +104,9 @@ bool rd_http2_has_room(rd_http2 *http2);
  * connection has been closed meanwhile: then it returns false. */
 void rd_http2_enter(rd_http2 *http2);
 bool rd_http2_leave(rd_http2 *http2);
+
+/* Takes the answer to a PING by which the connection learns what has arrived. False: it is none. */
+bool rd_http2_take_arrival(rd_http2 *http2, const uint8_t *payload);
 
 /* Closes all streams: their clients are gone, or have broken the rules. */
 void rd_http2_close_streams(rd_http2 *http2);

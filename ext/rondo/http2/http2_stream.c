@@ -212,7 +212,7 @@ static uint32_t stream_count_unread(rd_conn *conn) {
     if (!rd_conn_is_open(rd_conn_carrier(conn))) return UINT32_MAX;
     if (nghttp2_session_get_stream_remote_window_size(http2->session, stream->id) <= 0)
         return UINT32_MAX;
-    return UINT32_MAX - 1 - (uint32_t)(http2->framed / 1024);
+    return UINT32_MAX - 1 - (uint32_t)(http2->flight.sent / 1024);
 }
 
 static void stream_identify(rd_conn *conn, rd_identity *identity) {
@@ -325,9 +325,11 @@ static rd_conn *open_conn(rd_http2 *http2, int32_t id) {
     rd_conn *carrier = http2->carrier;
     rd_conn *conn = rd_conn_open_carried(carrier, &stream_transport, &stream_protocol);
     rd_http2_stream *stream = rd_http2_stream_of(conn);
-    *stream = (rd_http2_stream){.conn = conn, .http2 = http2, .id = id};
+    *stream =
+        (rd_http2_stream){.conn = conn, .http2 = http2, .id = id, .answering = &stream_protocol};
     rd_list_append(&http2->streams, &stream->in_session);
-    http2->stream_count++;
+    if (http2->stream_count++ > 0)
+        rd_http2_flight_share(&http2->flight, carrier->set->loop->now_ms);
     rd_http_shared_of(carrier)->http2_counts.streams++;
     http2->served++;
     rd_conn_layer(conn)->lines = http2->lines;

@@ -82,8 +82,9 @@ static void end(rd_http2 *http2) {
 }
 
 void rd_http2_take_pong(rd_http2 *http2, const uint8_t *payload) {
-    const bool is_ours = memcmp(payload, goodbye, sizeof(goodbye)) == 0;
-    if (is_ours && http2->is_warned && !http2->is_ending) end(http2);
+    if (rd_http2_take_arrival(http2, payload)) return;
+    const bool is_goodbye = memcmp(payload, goodbye, sizeof(goodbye)) == 0;
+    if (is_goodbye && http2->is_warned && !http2->is_ending) end(http2);
 }
 
 /* ---- deadlines that are over ---- */

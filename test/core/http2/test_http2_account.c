@@ -26,7 +26,20 @@ static void test_points_run_out(void) {
     CHECK_INT(taken, 1000);
 }
 
+static void test_refund(void) {
+    rd_http2_account account;
+    rd_http2_account_init(&account, NOW);
+    rd_http2_account_refund(&account); /* never more than all */
+    int taken = 0;
+    while (taken < 2000 && rd_http2_account_charge(&account, NOW)) taken++;
+    CHECK_INT(taken, 1000);
+    rd_http2_account_refund(&account);
+    CHECK(rd_http2_account_charge(&account, NOW));
+    CHECK(!rd_http2_account_charge(&account, NOW));
+}
+
 int main(void) {
     test_points_run_out();
+    test_refund();
     return check_summary();
 }

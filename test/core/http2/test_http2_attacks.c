@@ -241,7 +241,39 @@ static void test_files_that_are_read_first(void) {
     finish(fd);
 }
 
+static void answer_long(rd_request *request) {
+    if (rd_slice_equal(rd_request_slice(request, request->head.path), RD_SLICE("/"))) {
+        answer_with(request, body, sizeof(body));
+    } else {
+        answer_path(request);
+    }
+}
+
+/* A long answer waits until its client has read what came before. One that is short does not, also
+ * if its client says nothing of what it reads. */
+static void test_what_is_on_its_way(void) {
+    const int fd = begin_with(answer_long);
+    hears_probes = false;
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 30);
+    put_window(&out, 0, 1 << 30);
+    put_get(&out, 1, "/");
+    put_get(&out, 3, "/short");
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    CHECK(peer_of(3)->ended);
+    CHECK(peer_of(1)->body_len < 200000 && !peer_of(1)->ended);
+    put_get(&out, 5, "/soon");
+    tell(fd, &out);
+    CHECK(peer_of(5)->ended && !peer_of(1)->ended);
+    CHECK_INT(server_said.probed, server_said.probe_count);
+    hears_probes = true;
+    for (int i = 0; i < 100 && !peer_of(1)->ended; i++) tell(fd, &out);
+    CHECK_INT(peer_of(1)->body_len, sizeof(body));
+    CHECK(peer_of(1)->ended && !server_said.closed);
+    finish(fd);
+}
+
 static void test_all(void) {
+    test_what_is_on_its_way();
     test_sizes_of_answers();
     test_sizes_of_windows();
     test_other_streams_outlive_a_bad_head();

@@ -267,6 +267,14 @@ static void client_hear(void) {
     peer_hear(client_fd);
 }
 
+static void client_take(void) {
+    static wire arrivals;
+    client_hear();
+    arrivals.len = 0;
+    put_arrivals(&arrivals);
+    client_say(arrivals.bytes, arrivals.len);
+}
+
 static void client_open(void) {
     peer_begin();
 #ifndef RD_WITHOUT_TLS
@@ -321,7 +329,7 @@ static void listen_for(delivery *way, const char *line, size_t len) {
     for (int i = 0; i < ENOUGH && (i < 2 || wrong != NULL); i++) {
         turn();
         serve_waiting();
-        client_hear();
+        client_take();
         wrong = judge(line, len, is_tls);
     }
     way->has_failed = wrong != NULL;
@@ -406,7 +414,7 @@ static void check_life(const delivery *way) {
     client_say(bytes.bytes, bytes.len);
     for (int i = 0; i < ENOUGH && !peer_of(403)->ended; i++) {
         turn();
-        client_hear();
+        client_take();
     }
     CHECK_SAYS(peer_of(LIFE)->ended && strcmp(peer_of(403)->body, "/alive") == 0,
                "%s %s%s: the connection is dead; %s", way->rule->number, way->rule->name,
