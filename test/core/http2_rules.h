@@ -409,10 +409,10 @@ static const http2_rule http2_request_rules[] = {
      ASK_FOR("1", "/held")
      "< \nLATER 31000\n< PINGS=1\nLATER 31000\n< PINGS=2\nLATER 31000\n< PINGS=2 C!NO"},
 
-    {"16", "a stream with a body has a window", OPEN("1") "< W1>100000"},
+    {"16", "a stream with a body has a window", OPEN("1") "< W1>400000"},
     {"16", "the ninth has none",
      "HEADERS 1*9 h =" ON("POST", "/body") "\n"
-     "< W1>100000 W3>100000 W5>100000 W7>100000 W9>100000 W11>100000 W13>100000 W15>100000 W17=0"},
+     "< W1>400000 W3>300000 W5>200000 W7>150000 W9>100000 W11>50000 W13>20000 W15>4000 W17=0"},
 
     {"T7", "an authority of another certificate",
      ASK_WITH(":method GET|:scheme https|:path /p|:authority b.test") "< tls:1=421 plain:1=200"},

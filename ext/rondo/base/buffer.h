@@ -34,4 +34,9 @@ void rd_buffer_truncate(rd_buffer *buf, size_t len);
 
 void rd_buffer_clear(rd_buffer *buf);
 
+/* Drops all bytes, and keeps the memory for others. */
+static inline void rd_buffer_rewind(rd_buffer *buf) {
+    buf->start = buf->end = 0;
+}
+
 #endif

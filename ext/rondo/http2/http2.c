@@ -50,6 +50,7 @@ static void on_open(rd_conn *carrier) {
     rd_http_shared_of(carrier)->http2_counts.connections++;
     http2->lines = rd_lines_new(seats_for(carrier));
     http2->section = rd_http_shared_of(carrier)->sections.last;
+    http2->window_room = CONNECTION_WINDOW;
     rd_http2_frames_init(&http2->frames);
     rd_http2_flight_init(&http2->flight);
     rd_http2_account_init(&http2->account, carrier->set->loop->now_ms);

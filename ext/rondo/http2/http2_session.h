@@ -34,7 +34,7 @@ typedef struct rd_http2 {
     rd_http2_account account;
     rd_http2_flight flight; /* bytes that the library has given to the carrier */
     uint32_t stream_count;  /* of `streams` */
-    uint32_t uploads;       /* of these, streams with a large window */
+    uint32_t window_room;   /* bytes that large windows of streams may still have */
     uint32_t served;
     uint32_t unread;    /* bytes on their way when the client was last asked for a sign of life */
     uint64_t heard_ms;  /* when something came from it */
@@ -56,6 +56,7 @@ typedef struct rd_http2_stream {
     const rd_protocol *answering; /* its connection's, until that is upgraded */
     int32_t id;
     rd_buffer came;            /* while the connection does not read */
+    uint32_t window;           /* bytes of `window_room` that it has */
     size_t owed;               /* bytes that came and are not given back to the window */
     const struct iovec *offer; /* what its connection sends now, or NULL */
     int offer_count;
@@ -66,7 +67,6 @@ typedef struct rd_http2_stream {
     uint32_t round;       /* the PINGs that were answered, see http2_flight.h */
     uint32_t in_round;    /* bytes that it gave since then */
     bool is_upgrade : 1;  /* an extended CONNECT */
-    bool is_upload : 1;   /* counted in `uploads` */
     bool input_ended : 1; /* the client sends no more */
     bool is_whole : 1;    /* it has said so, and is not just gone */
     bool end_told : 1;    /* its connection knows that */

@@ -50,10 +50,17 @@ static void write_more(rd_body *body, size_t kept_back) {
     rd_spool_write(body->spool, &body->memory);
 }
 
+/* A body that waits for its client has no more memory than its bytes need. */
 static void on_written(void *owner) {
     rd_body *body = owner;
+    if (rd_body_error(body) == 0) {
+        write_more(body, KEPT_BACK);
+        if (rd_body_is_stored(body)) {
+            rd_spools_take_back(body->spools, &body->spool->writing);
+            rd_spools_take_back(body->spools, &body->memory);
+        }
+    }
     count_memory(body);
-    if (rd_body_error(body) == 0) write_more(body, KEPT_BACK);
     if (body->on_stored != NULL) body->on_stored(body);
 }
 
@@ -83,6 +90,7 @@ int rd_body_append(rd_body *body, rd_loop *loop, const char *bytes, size_t len,
         code = rd_spool_reserve(body->spool, len);
     }
     if (code != 0) return code;
+    if (body->spool != NULL) rd_spools_lend(body->spools, &body->memory, len);
     rd_buffer_append(&body->memory, bytes, len);
     body->size += len;
     if (!count_memory(body) && body->spool == NULL) {

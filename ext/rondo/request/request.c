@@ -154,6 +154,7 @@ void rd_request_pool_clear(rd_request_pool *pool) {
         free_request(request);
     }
     pool->count = 0;
+    rd_spools_clear(&pool->spools);
 }
 
 bool rd_request_keep_head(rd_request *request, const char *bytes, size_t len) {

@@ -4,6 +4,7 @@
  */
 #include "request/spool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +13,10 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+
+#define SMALL       8192  /* memory that may stay with a body that waits */
+#define LEAST_SPARE 65536 /* bytes; what is smaller or larger is freed */
+#define MOST_SPARE  524288
 
 const char *rd_spool_folder(void) {
     const char *folder = getenv("TMPDIR");
@@ -107,7 +112,7 @@ static void write_done(rd_disk_job *job) {
     if (!atomic_load_explicit(&spool->abandoned, memory_order_relaxed)) {
         if (spool->error == 0) {
             spool->stored += rd_buffer_len(&spool->writing);
-            rd_buffer_clear(&spool->writing);
+            rd_buffer_rewind(&spool->writing);
         }
         spool->on_written(spool->owner);
     }
@@ -142,8 +147,10 @@ int rd_spool_reserve(rd_spool *spool, uint64_t len) {
 }
 
 void rd_spool_write(rd_spool *spool, rd_buffer *bytes) {
+    const rd_buffer empty = spool->writing;
+    assert(rd_buffer_len(&empty) == 0);
     spool->writing = *bytes;
-    *bytes = (rd_buffer){0};
+    *bytes = empty;
     spool->busy = true;
     spool->refs++;
     spool->job.run = run_write;
@@ -155,6 +162,36 @@ void rd_spool_abandon(rd_spool *spool) {
     atomic_store_explicit(&spool->abandoned, true, memory_order_relaxed);
     count_writing(spool, spool->writing.capacity);
     unref(spool);
+}
+
+/* ---- spare memory ---- */
+
+void rd_spools_lend(rd_spools *spools, rd_buffer *buf, size_t len) {
+    if (buf->capacity - buf->end >= len || rd_buffer_len(buf) + len <= SMALL) return;
+    if (spools->spare_count == 0) return;
+    rd_buffer spare = spools->spares[--spools->spare_count];
+    rd_buffer_append(&spare, rd_buffer_ptr(buf), rd_buffer_len(buf));
+    rd_buffer_clear(buf);
+    *buf = spare;
+}
+
+void rd_spools_take_back(rd_spools *spools, rd_buffer *buf) {
+    rd_buffer spare = *buf;
+    const bool is_kept = spare.capacity >= LEAST_SPARE && spare.capacity <= MOST_SPARE &&
+                         spools->spare_count < RD_SPOOL_SPARES;
+    if (spare.capacity <= SMALL && rd_buffer_len(buf) > 0) return;
+    *buf = (rd_buffer){0};
+    rd_buffer_append(buf, rd_buffer_ptr(&spare), rd_buffer_len(&spare));
+    rd_buffer_rewind(&spare);
+    if (is_kept) {
+        spools->spares[spools->spare_count++] = spare;
+    } else {
+        rd_buffer_clear(&spare);
+    }
+}
+
+void rd_spools_clear(rd_spools *spools) {
+    while (spools->spare_count > 0) rd_buffer_clear(&spools->spares[--spools->spare_count]);
 }
 
 /* Only the calling thread exists here, so no job is under way, whatever `busy` says. */

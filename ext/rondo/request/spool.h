@@ -20,10 +20,16 @@
 
 struct rd_spool;
 
+/* Memory that waits for the next piece of a body: memory that is freed and allocated for each piece
+ * costs a page fault for every 4 KB. */
+#define RD_SPOOL_SPARES 4
+
 /* The files of a server. All zero but the folder: there is none yet. */
 typedef struct rd_spools {
     const char *folder; /* must outlive the files and the threads that write them */
     struct rd_spool *first;
+    rd_buffer spares[RD_SPOOL_SPARES]; /* without bytes */
+    uint32_t spare_count;
 } rd_spools;
 
 typedef struct rd_spool {
@@ -59,12 +65,21 @@ rd_spool *rd_spool_new(rd_loop *loop, rd_ledger *ledger, rd_spools *spools,
  * they may. */
 int rd_spool_reserve(rd_spool *spool, uint64_t len);
 
-/* Starts to write these bytes behind the others. Takes them over and leaves `bytes` empty. Not
- * while it is busy, and not after an error. */
+/* Starts to write these bytes behind the others. Takes them over, and leaves `bytes` empty, with
+ * the memory of the piece before. Not while it is busy, and not after an error. */
 void rd_spool_write(rd_spool *spool, rd_buffer *bytes);
 
 /* Drops the owner's reference; on_written() is not called any more. */
 void rd_spool_abandon(rd_spool *spool);
+
+/* Makes room for `len` more bytes, in spare memory if `buf` has too little. */
+void rd_spools_lend(rd_spools *spools, rd_buffer *buf, size_t len);
+
+/* Takes back memory beyond what the bytes need, and keeps it for the next piece. */
+void rd_spools_take_back(rd_spools *spools, rd_buffer *buf);
+
+/* Frees the spare memory. */
+void rd_spools_clear(rd_spools *spools);
 
 /* In a child of a fork: closes all files that are not to be kept. Nothing can be read of them any
  * more. */

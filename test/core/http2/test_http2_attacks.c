@@ -200,12 +200,41 @@ static void test_windows_of_slow_disks(void) {
         rd_loop_unlock(&server->loop);
         turn();
     }
-    CHECK_SAYS(most <= 262144, "%zu bytes", most);
+    CHECK_SAYS(most <= 524288, "%zu bytes", most);
     rd_loop_lock(&server->loop);
     rd_conn_resume_reading(conn);
     rd_loop_unlock(&server->loop);
     put_data(&out, 1, "", true);
     for (int i = 0; i < 20; i++) tell(fd, &out);
+    finish(fd);
+}
+
+/* Windows of streams together are no larger than that of their connection. */
+static void test_sum_of_windows(void) {
+    const int fd = begin_with(hold);
+    int64_t all = 0;
+    uint32_t large = 0;
+    for (uint32_t id = 1; id <= 41; id += 2) {
+        put_head_with(&out, id, 0, HEAD_FIELDS("POST", "/"));
+        tell(fd, &out);
+    }
+    rd_http2 *http2 = rd_http2_of(joined);
+    for (int32_t id = 1; id <= 41; id += 2) {
+        const int32_t window = nghttp2_session_get_stream_local_window_size(http2->session, id);
+        if (window <= 65535) continue; /* that of a client that has not read SETTINGS yet */
+        all += window;
+        large++;
+    }
+    CHECK_INT(nghttp2_session_get_stream_local_window_size(http2->session, 1), 524288);
+    CHECK_INT(large, 8);
+    CHECK_SAYS(all <= 2097152, "%lld bytes", (long long)all);
+    for (uint32_t id = 1; id <= 41; id += 2) put_reset(&out, id, NGHTTP2_CANCEL);
+    put_head_with(&out, 43, 0, HEAD_FIELDS("POST", "/"));
+    tell(fd, &out);
+    CHECK_INT(nghttp2_session_get_stream_local_window_size(http2->session, 43), 524288);
+    CHECK_INT(http2->window_room, 2097152 - 524288);
+    put_reset(&out, 43, NGHTTP2_CANCEL);
+    tell(fd, &out);
     finish(fd);
 }
 
@@ -282,6 +311,7 @@ static void test_all(void) {
     test_bombs();
     test_heads_that_are_a_little_too_long();
     test_windows_of_slow_disks();
+    test_sum_of_windows();
     test_files_that_are_read_first();
 }
 

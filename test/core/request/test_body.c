@@ -218,6 +218,53 @@ static void test_a_thread_that_is_late(void) {
     clear(&body);
 }
 
+static uint64_t held(rd_ledger_kind kind) {
+    return ledger.rows[kind].held;
+}
+
+/* A body that waits for its client keeps little, and the memory serves the next piece. */
+static void test_memory_of_what_is_written(void) {
+    static char bytes[100000];
+    rd_body body;
+    rd_body_init(&body, &ledger, &spools);
+    for (int piece = 0; piece < 3; piece++) {
+        const rd_buffer spare = spools.spare_count > 0 ? spools.spares[0] : (rd_buffer){0};
+        hold_jobs(&loop);
+        CHECK_INT(append(&body, bytes, sizeof(bytes), 0), 0);
+        if (piece > 0) CHECK(body.spool->writing.bytes == spare.bytes);
+        CHECK_INT(append(&body, "more", 4, 0), 0);
+        release_jobs(&loop);
+        finish_jobs(&loop);
+        CHECK_INT(rd_buffer_len(&body.memory), 4);
+        CHECK(body.memory.capacity <= 4096 && body.spool->writing.capacity == 0);
+        CHECK_INT(spools.spare_count, 1);
+    }
+    CHECK_INT(held(RD_LEDGER_INPUT), 0);
+    clear(&body);
+}
+
+/* However many bodies there are. */
+static void test_spare_memory(void) {
+    static char bytes[300000];
+    rd_body bodies[6];
+    for (size_t size = 1000; size <= sizeof(bytes); size += 99000) {
+        hold_jobs(&loop);
+        for (size_t i = 0; i < 6; i++) {
+            rd_body_init(&bodies[i], &ledger, &spools);
+            CHECK_INT(append(&bodies[i], bytes, size, 0), 0);
+        }
+        release_jobs(&loop);
+        finish_jobs(&loop);
+        for (size_t i = 0; i < 6; i++) clear(&bodies[i]);
+        CHECK(spools.spare_count <= RD_SPOOL_SPARES);
+        for (size_t i = 0; i < spools.spare_count; i++) {
+            CHECK(spools.spares[i].capacity >= 65536 && spools.spares[i].capacity <= 524288);
+        }
+    }
+    rd_spools_clear(&spools);
+    CHECK_INT(spools.spare_count, 0);
+}
+
 static void test_buffer(void) {
     rd_buffer buf = {0};
     size_t in = 0, out = 0;
@@ -234,10 +281,6 @@ static void test_buffer(void) {
     }
     rd_buffer_consume(&buf, rd_buffer_len(&buf));
     CHECK(buf.bytes == NULL && buf.capacity == 0);
-}
-
-static uint64_t held(rd_ledger_kind kind) {
-    return ledger.rows[kind].held;
 }
 
 static void check_nothing_is_held(void) {
@@ -340,6 +383,8 @@ int main(void) {
     test_letting_go_of_a_write_in_flight();
     test_a_thread_that_is_late();
     test_memory_that_waits_for_the_disk();
+    test_memory_of_what_is_written();
+    test_spare_memory();
     test_buffer();
     rd_disk_stop(&loop);
     rd_loop_clear(&loop);
