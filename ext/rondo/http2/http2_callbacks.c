@@ -6,6 +6,7 @@
 #include "http2/http2_callbacks.h"
 
 #include "base/error.h"
+#include "http2/http2_request.h"
 #include "http2/http2_stream.h"
 #include "http2/http2_time.h"
 
@@ -121,7 +122,7 @@ static void take_request(rd_http2 *http2, const nghttp2_frame *frame) {
     rd_slice text = RD_SLICE("");
     const int code = rd_http2_head_finish(&http2->head, &text);
     if (!is_one_too_many(http2, id)) {
-        rd_http2_stream_open(http2, id, text, code, ends_stream(frame));
+        rd_http2_request_open(http2, id, text, code, ends_stream(frame));
         end_if_used_up(http2);
     }
     forget_head(http2);
@@ -146,7 +147,7 @@ static void reprioritize(rd_http2 *http2, const nghttp2_ext_priority_update *upd
     rd_conn *conn = conn_of(http2, update->stream_id);
     const rd_slice value = rd_slice_of((const char *)update->field_value, update->field_value_len);
     if (update->stream_id == 0) rd_http2_fail(http2, NGHTTP2_PROTOCOL_ERROR);
-    if (conn != NULL) rd_http2_stream_reprioritize(conn, value);
+    if (conn != NULL) rd_http2_request_reprioritize(conn, value);
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *data) {

@@ -9,12 +9,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "protocol/http1_body.h"
-#include "http2/http2_responder.h"
 #include "http2/http2_time.h"
 #include "transport/layer.h"
 
 #define LEAST_WINDOW 65536 /* a smaller one is left as it is */
+#define SHORT_ANSWER 16384 /* bytes */
 
 /* ---- the transport: what comes ---- */
 
@@ -237,95 +236,13 @@ static const rd_transport stream_transport = {
     .finish = stream_finish,
 };
 
-/* ---- the protocol ---- */
-
-static bool is_too_large(const rd_conn *conn, size_t more) {
-    const int64_t limit = rd_http1_settings(conn)->max_body_bytes;
-    return limit > 0 && rd_http1_of((rd_conn *)conn)->request->body.size + more > (uint64_t)limit;
-}
-
-/* Bytes for the protocol that follows come while the application decides on it. */
-static void keep_for_upgrade(rd_conn *conn, const char *bytes, size_t len) {
-    rd_handler *handler = rd_http_shared_of(conn)->handler;
-    rd_buffer_append(&conn->input, bytes, len);
-    if (!rd_conn_count_input(conn)) {
-        handler->on_refused(handler, conn, RD_ERR_INPUT_FULL);
-        rd_conn_reset(conn);
-    } else {
-        rd_conn_pause_reading(conn);
-    }
-}
-
-static void on_data(rd_conn *conn, const char *bytes, size_t len) {
-    const rd_http1 *http = rd_http1_of(conn);
-    if (http->input == RD_HTTP1_BODY) {
-        if (is_too_large(conn, len)) {
-            rd_http1_fail_body(conn, RD_ERR_BODY_TOO_LARGE);
-        } else {
-            rd_http1_read_body(conn, bytes, len);
-        }
-    } else if (rd_http2_stream_of(conn)->is_upgrade && http->input == RD_HTTP1_DONE) {
-        keep_for_upgrade(conn, bytes, len);
-    } /* what comes behind an answer is dropped */
-}
-
-/* The library has compared Content-Length with what came. */
-static void on_eof(rd_conn *conn) {
-    if (rd_http1_of(conn)->input != RD_HTTP1_BODY) return;
-    if (rd_http2_stream_of(conn)->is_whole) {
-        rd_http1_end_body(conn);
-    } else {
-        rd_http1_fail_body(conn, RD_ERR_BODY_CUT);
-    }
-}
-
-static void on_timeout(rd_conn *conn) {
-    if (rd_http1_of(conn)->input == RD_HTTP1_BODY) rd_http1_fail_body(conn, RD_ERR_BODY_TIMEOUT);
-}
-
-static void on_drained(rd_conn *conn) {
-    rd_request *request = rd_http1_of(conn)->request;
-    if (request != NULL) rd_request_wake(request);
-}
-
-static void on_close(rd_conn *conn) {
-    rd_http1 *http = rd_http1_of(conn);
-    rd_request *request = http->request;
-    if (request == NULL) return;
-    if (!request->detached) rd_request_set_gone(request);
-    if (!request->body_complete && request->body_error == 0) request->body_error = RD_ERR_BODY_CUT;
-    rd_http1_drop_request(http);
-}
-
-static void on_nothing(rd_conn *conn) {
-    (void)conn;
-}
-
-static bool is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
-    (void)conn, (void)kept, (void)since_ms;
-    return false;
-}
-
-static const rd_protocol stream_protocol = {
-    .state_size = sizeof(rd_http1),
-    .on_open = on_nothing,
-    .on_data = on_data,
-    .on_eof = on_eof,
-    .on_drained = on_drained,
-    .on_timeout = on_timeout,
-    .on_close = on_close,
-    .is_spare = is_spare,
-    .on_shutdown = on_nothing, /* its request is answered */
-};
-
 /* ---- opening ---- */
 
-static rd_conn *open_conn(rd_http2 *http2, int32_t id) {
+rd_conn *rd_http2_stream_new(rd_http2 *http2, int32_t id, const rd_protocol *protocol) {
     rd_conn *carrier = http2->carrier;
-    rd_conn *conn = rd_conn_open_carried(carrier, &stream_transport, &stream_protocol);
+    rd_conn *conn = rd_conn_open_carried(carrier, &stream_transport, protocol);
     rd_http2_stream *stream = rd_http2_stream_of(conn);
-    *stream =
-        (rd_http2_stream){.conn = conn, .http2 = http2, .id = id, .answering = &stream_protocol};
+    *stream = (rd_http2_stream){.conn = conn, .http2 = http2, .id = id, .answering = protocol};
     rd_list_append(&http2->streams, &stream->in_session);
     if (http2->stream_count++ > 0)
         rd_http2_flight_share(&http2->flight, carrier->set->loop->now_ms);
@@ -337,63 +254,10 @@ static rd_conn *open_conn(rd_http2 *http2, int32_t id) {
     return conn;
 }
 
-/* A stream whose client gave it no priority shares with the others: by itself the library sends one
- * after the other (RFC 9218, section 10). */
-static void share(rd_http2 *http2, int32_t id) {
-    const nghttp2_extpri priority = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
-    if (http2->head.has_priority) return;
-    nghttp2_session_change_extpri_stream_priority(http2->session, id, &priority, 0);
-}
-
-static uint8_t urgency_of(const rd_request *request) {
-    const rd_header *field = rd_head_find(&request->head, RD_HEADER_PRIORITY);
-    return field == NULL ? RD_URGENCY_DEFAULT
-                         : rd_http2_urgency(rd_request_header_value(request, field));
-}
-
-/* Returns the code of the rule that the head breaks, or 0. */
-static int parse(rd_http2 *http2, rd_request *request, rd_slice text) {
-    rd_http_shared *shared = rd_http_shared_of(http2->carrier);
-    rd_http1_parser parser;
-    rd_http1_parser_init(&parser);
-    parser.expected = &shared->sections.entries[http2->section];
-    const int used = rd_http1_parse(&parser, &request->head, &shared->limits, text.ptr, text.len);
-    if (used < 0) return used;
-    if (used != (int)text.len) return RD_ERR_HTTP2_HEAD;
-    if (request->head.section == 0) {
-        http2->section = rd_sections_learn(&shared->sections, &request->head, text.ptr);
-    }
-    return rd_request_keep_head(request, text.ptr, text.len) ? 0 : RD_ERR_INPUT_FULL;
-}
-
-static int frame_body(rd_request *request, bool is_upgrade, bool ends) {
-    rd_head *head = &request->head;
-    head->version = RD_HTTP_2;
-    head->keep_alive = true;
-    if (head->framing == RD_FRAMING_CHUNKED) return RD_ERR_HTTP2_HEAD;
-    if (is_upgrade) return head->framing == RD_FRAMING_NONE ? 0 : RD_ERR_HTTP2_HEAD;
-    if (ends && head->framing == RD_FRAMING_LENGTH && head->content_length > 0)
-        return RD_ERR_HTTP2_HEAD;
-    if (!ends && head->framing == RD_FRAMING_NONE) {
-        head->framing = RD_FRAMING_STREAM;
-        head->section = 0; /* sections are those of requests without a body */
-        head->expect_continue = rd_head_has(head, RD_HEADER_EXPECT);
-    }
-    return 0;
-}
-
-/* A client may send requests for other hosts on the connection that it has already. */
-static int check_host(rd_conn *carrier, const rd_request *request) {
-    const rd_transport *transport = carrier->transport;
-    if (transport->stands_for == NULL || request->head.host.len == 0) return 0;
-    const rd_slice host = rd_request_slice(request, request->head.host);
-    return transport->stands_for(carrier, host) ? 0 : RD_ERR_HTTP2_HOST;
-}
-
 /* A quarter of what the others leave: 512 KB alone, and large windows for eight streams. A window
  * is memory while the server does not read (RFC 9113, section 5.2). The library gives it back by
  * halves, and each half is a small record to encrypt and send. */
-static void open_window(rd_conn *conn) {
+void rd_http2_stream_open_window(rd_conn *conn) {
     rd_http2_stream *stream = rd_http2_stream_of(conn);
     rd_http2 *http2 = stream->http2;
     const uint32_t window = http2->window_room / 4;
@@ -402,41 +266,6 @@ static void open_window(rd_conn *conn) {
     stream->window = window;
     nghttp2_session_set_local_window_size(http2->session, NGHTTP2_FLAG_NONE, stream->id,
                                           (int32_t)window);
-}
-
-/* A body ends with its stream, also if its length is known: what comes beyond it makes the request
- * malformed. */
-static void begin(rd_conn *conn, bool ends) {
-    rd_http1 *http = rd_http1_of(conn);
-    if (ends || http->request->head.framing == RD_FRAMING_NONE) {
-        if (!ends) open_window(conn);
-        rd_http1_body_complete(conn);
-        return;
-    }
-    open_window(conn);
-    rd_http1_begin_body(conn, false);
-    if (http->input == RD_HTTP1_BODY) http->length_left = UINT64_MAX;
-}
-
-void rd_http2_stream_open(rd_http2 *http2, int32_t id, rd_slice text, int code, bool ends) {
-    rd_conn *conn = open_conn(http2, id);
-    rd_http2_stream *stream = rd_http2_stream_of(conn);
-    rd_http1 *http = rd_http1_of(conn);
-    stream->is_upgrade = rd_http2_head_is_connect(&http2->head);
-    stream->input_ended = stream->end_told = ends;
-    share(http2, id);
-    rd_request *request = http->request = rd_request_new(&rd_http_shared_of(conn)->requests);
-    if (code == 0) code = parse(http2, request, text);
-    if (code == 0) code = frame_body(request, stream->is_upgrade, ends);
-    if (code == 0) code = check_host(http2->carrier, request);
-    if (code == 0) request->queued.urgency = urgency_of(request);
-    request->conn = conn;
-    request->responder = &rd_http2_responder;
-    if (code != 0) {
-        rd_http2_refuse(conn, code);
-    } else {
-        begin(conn, ends);
-    }
 }
 
 /* ---- what the library tells ---- */
@@ -477,7 +306,81 @@ void rd_http2_stream_closed(rd_conn *conn) {
     rd_conn_close(conn);
 }
 
-void rd_http2_stream_reprioritize(rd_conn *conn, rd_slice priority) {
-    rd_request *request = conn->protocol == &stream_protocol ? rd_http1_of(conn)->request : NULL;
-    if (request != NULL) rd_request_set_urgency(request, rd_http2_urgency(priority));
+/* ---- what the library asks for ---- */
+
+/* From what the connection sends at this moment. */
+static size_t take_offer(rd_http2_stream *stream, char *bytes, size_t len) {
+    size_t taken = 0;
+    while (stream->offer_count > 0 && taken < len) {
+        const struct iovec *piece = stream->offer;
+        const size_t left = piece->iov_len - stream->offer_at;
+        const size_t part = left < len - taken ? left : len - taken;
+        memcpy(bytes + taken, (const char *)piece->iov_base + stream->offer_at, part);
+        taken += part;
+        stream->offer_at += part;
+        if (stream->offer_at < piece->iov_len) break;
+        stream->offer++;
+        stream->offer_count--;
+        stream->offer_at = 0;
+    }
+    stream->offer_taken += taken;
+    return taken;
+}
+
+/* Lets the connection send into the library's buffer. */
+static size_t pull(rd_http2_stream *stream, char *bytes, size_t len) {
+    rd_conn *conn = stream->conn;
+    stream->sink = bytes;
+    stream->sink_room = len;
+    rd_conn_flush(conn);
+    stream->sink = NULL;
+    return len - stream->sink_room;
+}
+
+/* Whether what was taken now is the rest of the answer. */
+static bool is_last(rd_conn *conn, const rd_http2_stream *stream) {
+    if (stream->is_finished) return true;
+    return !stream->is_cut && conn->state == RD_CONN_FINISHING &&
+           conn->out.bytes == stream->offer_taken;
+}
+
+/* Whether the stream has to wait until more has arrived. A short answer never has. Nor have
+ * messages: how many may wait for a client is counted, and those that are held here would count. */
+static bool must_wait(rd_http2_stream *stream) {
+    const rd_http2_flight *flight = &stream->http2->flight;
+    if (stream->round != flight->first) {
+        stream->round = flight->first;
+        stream->in_round = 0;
+    }
+    return stream->in_round >= SHORT_ANSWER && stream->conn->protocol == stream->answering &&
+           rd_http2_flight_is_full(flight, stream->conn->set->loop->now_ms);
+}
+
+ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size_t len,
+                      uint32_t *flags, nghttp2_data_source *source, void *data) {
+    (void)source, (void)data;
+    rd_conn *conn = nghttp2_session_get_stream_user_data(session, id);
+    if (conn == NULL) { /* it was finished, and is closed */
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+        return 0;
+    }
+    rd_http2_stream *stream = rd_http2_stream_of(conn);
+    if (must_wait(stream)) {
+        stream->is_held = stream->is_deferred = true;
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    rd_conn_ref(conn);
+    const size_t taken = stream->offer != NULL ? take_offer(stream, (char *)bytes, len)
+                                               : pull(stream, (char *)bytes, len);
+    stream->in_round += (uint32_t)taken;
+    const bool has_gone = conn->state == RD_CONN_CLOSED && !stream->is_finished;
+    if (is_last(conn, stream)) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+        stream->is_finished = true;
+    }
+    const bool is_over = (*flags & NGHTTP2_DATA_FLAG_EOF) != 0;
+    if (!is_over && taken == 0) stream->is_deferred = true;
+    rd_conn_unref(conn);
+    if (has_gone && taken == 0) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    return taken > 0 || is_over ? (ssize_t)taken : NGHTTP2_ERR_DEFERRED;
 }
