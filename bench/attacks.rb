@@ -3,13 +3,15 @@
 # How long one client has to wait while many others are hostile: `ruby bench/attacks.rb [--out FILE] [ATTACK...]`. Small
 # requests at a steady rate, first without the attack, then during it, in turn on fresh servers. The table shows the
 # waits, their ratio within a round, and the growth of the server's memory. `tls` names all attacks on TLS: those of
-# test/tls/attacks.rb, again and again, on a server whose bystander comes over TLS, too.
+# test/tls/attacks.rb, again and again, on a server whose bystander comes over TLS, too. `http2` names those of
+# test/integration/http2/attacks.rb.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
 require_relative "attacker"
 require_relative "dialogue"
 require_relative "files"
+require_relative "http2_attacker"
 require_relative "programs"
 require_relative "servers"
 require_relative "tls_attacker"
@@ -19,7 +21,12 @@ module Bench
   class Attacks
     PER_SECOND = 500
     THREADS = 5
-    Attack = Struct.new(:clients, :text, :descriptors, :preload, :tls, keyword_init: true)
+    Attack = Struct.new(:clients, :text, :descriptors, :preload, :tls, :http2, keyword_init: true) do
+      # @return [Class] of the process that attacks
+      def attacker
+        (tls && TLSAttacker) || (http2 && HTTP2Attacker) || Attacker
+      end
+    end
 
     ALL = {
       expect: Attack.new(clients: 1100, text: "Expect: 100-continue, and no body"),
@@ -50,13 +57,41 @@ module Bench
       small_fragments: [16, "an answer of 3 MB in records of 512 bytes"]
     }.to_h { |name, (clients, text)| [name, Attack.new(clients: clients, text: "TLS: #{text}", tls: :p256)] }.freeze
 
-    EVERY = ALL.merge(TLS).freeze
+    # The number of clients is of those that are there at once.
+    HTTP2 = {
+      rapid_reset: [50, "1,200 requests, each with its RST_STREAM"],
+      overflowing_windows: [50, "1,200 windows that overflow, so that the server resets the streams"],
+      windows_of_nothing: [50, "1,200 requests, each with a WINDOW_UPDATE of one byte"],
+      malformed_heads: [50, "1,200 malformed heads"],
+      wrong_lengths: [50, "1,200 bodies with another length than the one in their head"],
+      resets_of_old_streams: [50, "1,200 RST_STREAM for a stream that is over"],
+      continuations: [50, "1,200 empty CONTINUATION"],
+      settings: [50, "1,200 SETTINGS"],
+      pings: [50, "1,200 PINGs"],
+      empty_data: [50, "1,200 empty DATA"],
+      priorities: [50, "1,200 PRIORITY"],
+      priority_updates: [50, "1,200 PRIORITY_UPDATE"],
+      unknown_frames: [50, "1,200 frames of an unknown type"],
+      tiny_windows: [50, "1,200 WINDOW_UPDATE of one byte"],
+      bombs: [50, "4 heads of 48 MB each by references to the table of HPACK"],
+      half_heads: [1000, "heads without their end"],
+      silent_streams: [200, "100 requests without their bodies on each connection"],
+      slow_uploads: [200, "100 bodies of one byte without their end on each connection"],
+      closed_windows: [100, "100 answers of 10 KB on each connection, for which there is no window"],
+      windows_of_a_byte: [100, "the same with windows of one byte"],
+      slow_readers: [100, "the same with open windows, and nobody reads"],
+      streams_beyond_the_limit: [50, "5,000 requests on each connection at once"],
+      idle: [1000, "connections that are silent"]
+    }.to_h { |name, (clients, text)| [name, Attack.new(clients: clients, text: "HTTP/2: #{text}", http2: true)] }.freeze
+
+    GROUPS = { tls: TLS, http2: HTTP2 }.freeze
+    EVERY = GROUPS.values.reduce(ALL, :merge).freeze
 
     def initialize(arguments)
       @rounds = 5
       @seconds = 3.0
       parser = OptionParser.new do |options|
-        options.banner = "usage: ruby bench/attacks.rb [options] [tls|#{EVERY.keys.join("|")}]..."
+        options.banner = "usage: ruby bench/attacks.rb [options] [#{GROUPS.keys.join("|")}|#{EVERY.keys.join("|")}]..."
         options.on("--rounds N", Integer, "of each attack, each with a fresh server (5)") { |n| @rounds = n }
         options.on("--seconds S", Float, "of each measurement (3)") { |seconds| @seconds = seconds }
         options.on("--root DIR", "another build of Rondo to measure") { |root| @root = File.expand_path(root) }
@@ -77,9 +112,10 @@ module Bench
     private
 
     def names(words)
-      names = words.flat_map { |word| word == :tls ? TLS.keys : [word] }
+      names = words.flat_map { |word| GROUPS[word]&.keys || [word] }
       unknown = names - EVERY.keys
-      abort "bench: no such attack: #{unknown.join(", ")}; there are tls, #{EVERY.keys.join(", ")}" if unknown.any?
+      known = (GROUPS.keys + EVERY.keys).join(", ")
+      abort "bench: no such attack: #{unknown.join(", ")}; there are #{known}" if unknown.any?
       names.empty? ? EVERY.keys : names
     end
 
@@ -132,7 +168,7 @@ module Bench
 
     # @return [Array] what the bystander counted as it began, and then
     def beside_attack(running, name, attack, count)
-      attacker = (attack.tls ? TLSAttacker : Attacker).start(running.port, name, attack.clients)
+      attacker = attack.attacker.start(running.port, name, attack.clients)
       found = Array.new(2) { count.call }
       gone = Process.wait(attacker, Process::WNOHANG)
       abort "bench: #{name}: the attackers gave up" if gone

@@ -19,6 +19,7 @@ end
 PART = ("x" * 16_384).freeze
 LONG = Enumerator.new { |parts| 64.times { parts << PART } }
 WHOLE = ("x" * (1 << 20)).freeze
+ANSWER = ("0123456789" * 1000).freeze
 BIG = ("0123456789" * 300_000).freeze
 
 run lambda { |env|
@@ -30,6 +31,7 @@ run lambda { |env|
   when "/upload", "/size" then [200, { "content-type" => "text/plain" }, [env["rack.input"].read.bytesize.to_s]]
   when "/parts" then [200, { "content-type" => "text/plain" }, LONG]
   when "/whole" then [200, { "content-type" => "text/plain" }, [WHOLE]]
+  when "/answer" then [200, { "content-type" => "text/plain" }, [ANSWER]]
   when "/big" then [200, { "content-type" => "text/plain" }, [BIG]]
   else [200, { "content-type" => "text/plain", "content-length" => "13" }, [+"Hello, World!"]]
   end

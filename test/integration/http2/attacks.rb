@@ -79,6 +79,17 @@ class HTTP2Attacks
       nil
     end
 
+    # Reads and drops what has come.
+    # @return [String, Symbol] :wait_readable: nothing has
+    # @raise [EOFError] at the end
+    def hear_some
+      @socket.read_nonblock(65_536, exception: false) || raise(EOFError)
+    end
+
+    def to_io
+      @socket
+    end
+
     # @return [Array, nil] type, flags, stream and payload; nil at the end
     def hear
       head = @socket.read(9) or return
@@ -145,9 +156,14 @@ class HTTP2Attacks
     }
   }.freeze
 
-  FLOODS.each do |name, frames|
+  # @return [String] what one client of that flood says
+  def self.flood(name)
+    Array.new(MANY) { |index| instance_exec((2 * index) + 1, &FLOODS.fetch(name)) }.join
+  end
+
+  FLOODS.each_key do |name|
     define_method(name) do |&block|
-      text = Array.new(MANY) { |index| self.class.instance_exec((2 * index) + 1, &frames) }.join
+      text = self.class.flood(name)
       block.call(clients([@size / 20, 1].max) { |client| client.say(text) })
     end
   end
