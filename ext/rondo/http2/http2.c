@@ -6,6 +6,7 @@
 #include "http2/http2.h"
 
 #include "base/alloc.h"
+#include "system/clock.h"
 #include "http2/http2_callbacks.h"
 #include "http2/http2_stream.h"
 #include "http2/http2_time.h"
@@ -13,6 +14,121 @@
 #define STREAMS           100
 #define STREAM_WINDOW     8192    /* of a stream before its head is read */
 #define CONNECTION_WINDOW 2097152 /* the windows of the streams are the limit */
+#define MUCH_INPUT        256     /* bytes */
+#define CLOSED_AT_ONCE    8       /* streams of a connection that has ended */
+
+/* ---- what comes ---- */
+
+/* What the library cannot go on after. */
+static void fail(rd_http2 *http2, int code) {
+    if (code == NGHTTP2_ERR_FLOODED || code == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
+        rd_http2_fail_for_flood(http2);
+    } else {
+        rd_http2_fail(http2, code == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? NGHTTP2_PROTOCOL_ERROR
+                                                                  : NGHTTP2_INTERNAL_ERROR);
+    }
+}
+
+static void fail_for_frame(rd_http2 *http2, rd_http2_fault fault) {
+    if (fault == RD_HTTP2_FLOOD) {
+        rd_http2_fail_for_flood(http2);
+    } else {
+        rd_http2_fail(http2,
+                      fault == RD_HTTP2_CLOSED ? NGHTTP2_STREAM_CLOSED : NGHTTP2_PROTOCOL_ERROR);
+    }
+}
+
+/* Returns whether the library can go on. */
+static bool read_piece(rd_http2 *http2, const char *bytes, size_t len) {
+    rd_http2_fault fault;
+    const uint64_t now_ms = http2->carrier->set->loop->now_ms;
+    const size_t fine =
+        rd_http2_frames_read(&http2->frames, &http2->account, now_ms, bytes, len, &fault);
+    const ssize_t used = nghttp2_session_mem_recv(http2->session, (const uint8_t *)bytes, fine);
+    if (used < 0 && !http2->is_over) fail(http2, (int)used);
+    if (fault != RD_HTTP2_FINE && !http2->is_over) fail_for_frame(http2, fault);
+    return !http2->is_over && !http2->has_failed;
+}
+
+/* Reads pieces until this time, at least one. Returns how many bytes are left to be read. */
+static size_t read_pieces(rd_http2 *http2, const char *bytes, size_t len, uint64_t until) {
+    size_t at = 0;
+    do {
+        const size_t piece = rd_http2_frames_piece(&http2->frames, bytes + at, len - at);
+        if (!read_piece(http2, bytes + at, piece)) return 0;
+        at += piece;
+    } while (at < len && rd_clock_ns() < until);
+    return len - at;
+}
+
+/* Nothing more is read from the socket until this has been. Most clients have sent no more than
+ * this, so that the poller need not be told. False: all clients together have no room for it. */
+static bool put_off(rd_http2 *http2, const char *bytes, size_t len) {
+    rd_conn *carrier = http2->carrier;
+    rd_buffer_append(&carrier->input, bytes, len);
+    if (!rd_conn_count_input(carrier)) {
+        rd_conn_drop_input(carrier);
+        return false;
+    }
+    carrier->read_paused = true;
+    if (len > MUCH_INPUT) rd_conn_pause_reading(carrier);
+    rd_deferred_wait(carrier->set, &http2->later);
+    return true;
+}
+
+/* Returns how many of the bytes can wait. */
+static size_t read_until(rd_http2 *http2, const char *bytes, size_t len, uint64_t until) {
+    const rd_conn *carrier = http2->carrier;
+    rd_http2_enter(http2);
+    const size_t left = read_pieces(http2, bytes, len, until);
+    return rd_http2_leave(http2) && rd_conn_is_open(carrier) ? left : 0;
+}
+
+static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
+    rd_http2 *http2 = rd_http2_of(carrier);
+    rd_conn_set *set = carrier->set;
+    if (http2->is_busy || http2->has_failed) return;
+    const uint64_t begun = rd_clock_ns(), until = rd_deferred_until(set, begun);
+    size_t left = len;
+    rd_conn_ref(carrier);
+    rd_http2_hear(http2);
+    if (until > 0) left = read_until(http2, bytes, len, until);
+    if (left > 0 && !put_off(http2, bytes + len - left, left)) {
+        read_until(http2, bytes + len - left, left, UINT64_MAX);
+    }
+    rd_deferred_spend(set, rd_clock_ns() - begun);
+    rd_conn_unref(carrier);
+}
+
+static void keep_rest(rd_http2 *http2, rd_buffer *input, size_t left) {
+    rd_conn *carrier = http2->carrier;
+    rd_buffer_consume(input, rd_buffer_len(input) - left);
+    carrier->input = *input;
+    *input = (rd_buffer){0};
+    rd_conn_count_input(carrier); /* it has become less */
+    if (left > 0) {
+        rd_deferred_wait(carrier->set, &http2->later);
+    } else {
+        rd_conn_resume_reading(carrier);
+    }
+}
+
+/* One piece of what was put off. The connection may be closed meanwhile, and with it the input. */
+static void go_on(rd_deferred *deferred) {
+    rd_http2 *http2 = RD_CONTAINER(deferred, rd_http2, later);
+    rd_conn *carrier = http2->carrier;
+    rd_buffer input = carrier->input;
+    if (!rd_conn_is_open(carrier)) return;
+    carrier->input = (rd_buffer){0};
+    rd_conn_ref(carrier);
+    rd_http2_enter(http2);
+    const size_t left = read_pieces(http2, rd_buffer_ptr(&input), rd_buffer_len(&input), 0);
+    if (rd_http2_leave(http2) && rd_conn_is_open(carrier)) keep_rest(http2, &input, left);
+    rd_buffer_clear(&input);
+    rd_conn_unref(carrier);
+}
+
+/* ---- opening ---- */
 
 /* The last entry allows extended CONNECT. Where it was not sent, the library itself resets a stream
  * that has :protocol (RFC 8441, section 3). */
@@ -55,6 +171,7 @@ static void on_open(rd_conn *carrier) {
     rd_http2_flight_init(&http2->flight);
     rd_http2_account_init(&http2->account, carrier->set->loop->now_ms);
     rd_list_init(&http2->streams);
+    rd_deferred_init(&http2->later, go_on);
     http2->session = rd_http2_new_session(http2);
     rd_conn_set_deadline(carrier, carrier->set->loop->now_ms + (uint64_t)settings->head_timeout_ms);
     if (http2->session == NULL) {
@@ -65,40 +182,7 @@ static void on_open(rd_conn *carrier) {
     rd_http2_send(http2);
 }
 
-/* What the library cannot go on after. */
-static void fail(rd_http2 *http2, int code) {
-    if (code == NGHTTP2_ERR_FLOODED || code == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS) {
-        rd_http2_fail_for_flood(http2);
-    } else {
-        rd_http2_fail(http2, code == NGHTTP2_ERR_BAD_CLIENT_MAGIC ? NGHTTP2_PROTOCOL_ERROR
-                                                                  : NGHTTP2_INTERNAL_ERROR);
-    }
-}
-
-static void fail_for_frame(rd_http2 *http2, rd_http2_fault fault) {
-    if (fault == RD_HTTP2_FLOOD) {
-        rd_http2_fail_for_flood(http2);
-    } else {
-        rd_http2_fail(http2,
-                      fault == RD_HTTP2_CLOSED ? NGHTTP2_STREAM_CLOSED : NGHTTP2_PROTOCOL_ERROR);
-    }
-}
-
-static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
-    rd_http2_fault fault;
-    rd_http2 *http2 = rd_http2_of(carrier);
-    if (http2->is_busy || http2->has_failed) return;
-    rd_conn_ref(carrier);
-    rd_http2_enter(http2);
-    rd_http2_hear(http2);
-    const size_t fine = rd_http2_frames_read(&http2->frames, &http2->account,
-                                             carrier->set->loop->now_ms, bytes, len, &fault);
-    const ssize_t used = nghttp2_session_mem_recv(http2->session, (const uint8_t *)bytes, fine);
-    if (used < 0 && !http2->is_over) fail(http2, (int)used);
-    if (fault != RD_HTTP2_FINE && !http2->is_over) fail_for_frame(http2, fault);
-    rd_http2_leave(http2);
-    rd_conn_unref(carrier);
-}
+/* ---- the protocol ---- */
 
 /* Answers can still reach the client, but no request comes any more. */
 static void on_eof(rd_conn *carrier) {
@@ -123,11 +207,36 @@ static void on_timeout(rd_conn *carrier) {
     rd_http2_send(http2);
 }
 
+static void end(rd_http2 *http2) {
+    rd_http2_close_streams(http2, UINT32_MAX);
+    rd_http2_free(http2);
+}
+
+/* Some of its streams are closed. */
+static void go_on_ending(rd_deferred *deferred) {
+    rd_http2 *http2 = RD_CONTAINER(deferred, rd_http2, later);
+    rd_conn *carrier = http2->carrier;
+    rd_http2_close_streams(http2, CLOSED_AT_ONCE);
+    if (http2->stream_count > 0) {
+        rd_deferred_wait(carrier->set, deferred);
+        return;
+    }
+    rd_http2_free(http2);
+    rd_conn_unref(carrier);
+}
+
+/* Many clients may go in one turn of the loop, each with a hundred streams. */
 static void on_close(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
-    rd_http2_close_streams(http2);
     rd_http_shared_of(carrier)->http2_counts.connections--;
-    rd_http2_free(http2);
+    rd_deferred_leave(carrier->set, &http2->later);
+    if (http2->is_busy || http2->stream_count <= CLOSED_AT_ONCE) {
+        end(http2);
+        return;
+    }
+    rd_conn_ref(carrier);
+    rd_deferred_init(&http2->later, go_on_ending);
+    rd_deferred_wait(carrier->set, &http2->later);
 }
 
 static bool is_spare(rd_conn *carrier, bool kept, uint64_t since_ms) {

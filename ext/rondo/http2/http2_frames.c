@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define PREFACE_BYTES 24
+#define PIECE         256
 
 /* Types of frames and flags: RFC 9113, section 6. */
 enum { DATA = 0, HEADERS = 1, PRIORITY = 2, RST_STREAM = 3, WINDOW_UPDATE = 8, CONTINUATION = 9 };
@@ -104,6 +105,38 @@ static rd_http2_fault check(rd_http2_frames *frames, rd_http2_account *account, 
     if (fault != RD_HTTP2_FINE || !carries_nothing(header)) return fault;
     return rd_http2_account_charge(account, now_ms) ? RD_HTTP2_FINE : RD_HTTP2_FLOOD;
 }
+
+/* ---- pieces ---- */
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* What a body may add to a piece, and what it weighs. */
+static size_t payload_of(uint8_t type, size_t left, size_t weight) {
+    return type == DATA ? left : least(left, weight < PIECE ? PIECE - weight : 0);
+}
+
+size_t rd_http2_frames_piece(const rd_http2_frames *frames, const char *bytes, size_t len) {
+    if (frames->header_len > 0) return least(len, PIECE);
+    size_t left = frames->skip;
+    size_t at = least(len, payload_of(frames->header[3], left, 0));
+    size_t weight = frames->header[3] == DATA ? 0 : at;
+    while (at >= left && at < len && weight < PIECE) {
+        if (len - at < RD_HTTP2_HEADER_LEN) return len;
+        const uint8_t *header = (const uint8_t *)bytes + at;
+        const size_t length = length_of(header);
+        at += RD_HTTP2_HEADER_LEN;
+        weight += RD_HTTP2_HEADER_LEN;
+        left = at + length;
+        const size_t part = least(len - at, payload_of(header[3], length, weight));
+        at += part;
+        if (header[3] != DATA) weight += part;
+    }
+    return at;
+}
+
+/* ---- reading ---- */
 
 static size_t skip(rd_http2_frames *frames, size_t len) {
     const size_t part = frames->skip < len ? frames->skip : len;

@@ -35,6 +35,10 @@ typedef struct rd_http2_frames {
 
 void rd_http2_frames_init(rd_http2_frames *frames);
 
+/* Returns how many of the bytes make a piece that takes the library little time: 256 bytes of heads
+ * or of small frames, each of which may stand for kilobytes, or any number of bytes of bodies. */
+size_t rd_http2_frames_piece(const rd_http2_frames *frames, const char *bytes, size_t len);
+
 /* Returns how many of the bytes the library may have: all of them, or those before the rest of a
  * header whose frame has a fault. */
 size_t rd_http2_frames_read(rd_http2_frames *frames, rd_http2_account *account, uint64_t now_ms,

@@ -41,8 +41,8 @@ bool rd_http2_leave(rd_http2 *http2) {
     return true;
 }
 
-void rd_http2_close_streams(rd_http2 *http2) {
-    while (!rd_list_is_empty(&http2->streams)) {
+void rd_http2_close_streams(rd_http2 *http2, uint32_t most) {
+    while (most-- > 0 && !rd_list_is_empty(&http2->streams)) {
         rd_conn_close(RD_CONTAINER(http2->streams.next, rd_http2_stream, in_session)->conn);
     }
 }
@@ -116,7 +116,7 @@ static void end_if_over(rd_http2 *http2) {
     if (http2->is_ended || !is_over(http2)) return;
     http2->is_ended = true;
     rd_conn_ref(http2->carrier);
-    rd_http2_close_streams(http2);
+    rd_http2_close_streams(http2, UINT32_MAX);
     rd_conn_finish(http2->carrier, true);
     rd_conn_unref(http2->carrier);
 }

@@ -20,6 +20,7 @@
 #include "http2/http2_head.h"
 #include "request/handler.h"
 #include "request/line.h"
+#include "transport/deferred.h"
 
 typedef struct rd_http2 {
     nghttp2_session *session;
@@ -27,6 +28,7 @@ typedef struct rd_http2 {
     rd_lines *lines;
     rd_list streams; /* rd_http2_stream, see http2_stream.h */
     rd_http2_head head;
+    rd_deferred later;   /* input that was not read yet, in the carrier's `input`; or the end */
     size_t head_counted; /* of its memory, in the ledger */
     size_t decoded;      /* bytes of the fields of the head or the trailers that come */
     int32_t head_id;     /* the stream whose head came last */
@@ -108,8 +110,8 @@ bool rd_http2_leave(rd_http2 *http2);
 /* Takes the answer to a PING by which the connection learns what has arrived. False: it is none. */
 bool rd_http2_take_arrival(rd_http2 *http2, const uint8_t *payload);
 
-/* Closes all streams: their clients are gone, or have broken the rules. */
-void rd_http2_close_streams(rd_http2 *http2);
+/* Closes its streams, at most this many: their client is gone, or has broken the rules. */
+void rd_http2_close_streams(rd_http2 *http2, uint32_t most);
 
 /* Frees the session, now or when the library has returned. */
 void rd_http2_free(rd_http2 *http2);

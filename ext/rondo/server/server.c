@@ -16,6 +16,7 @@
 #include "server/budgets.h"
 #include "server/files.h"
 #include "server/stop.h"
+#include "transport/deferred.h"
 #include "transport/layer.h"
 
 /* ---- what protocols tell ---- */
@@ -166,6 +167,7 @@ void rd_server_free(rd_server *server) {
     rd_siblings_clear(server);
     rd_outgoings_stop(&server->outgoings);
     rd_conn_set_each(&server->conns, rd_conn_close);
+    rd_deferred_finish(&server->conns);
     rd_queue_clear(&server->queue);
     rd_events_clear(server);
     rd_tasks_end(&server->tasks);

@@ -51,11 +51,14 @@ typedef struct rd_layers {
     rd_list shaking;    /* those whose handshake holds memory and waits for the peer, the one whose
                          * peer has been silent longest first */
     rd_list pending;    /* those whose transport has input */
+    rd_list deferred;   /* work that protocols have put off; see deferred.h */
     uint64_t owed_ns;   /* what handshakes of earlier turns took too much */
     uint64_t served_ns; /* when handshakes last had their time */
-    uint32_t records;   /* that were decoded in this turn of the loop */
-    uint32_t turn;      /* which one that is */
-    bool begins_next;   /* of the handshakes in line, one that begins is served next */
+    uint64_t deferred_ns; /* spent on such work in the turn of the loop `deferred_turn` */
+    uint32_t deferred_turn;
+    uint32_t records; /* that were decoded in this turn of the loop */
+    uint32_t turn;    /* which one that is */
+    bool begins_next; /* of the handshakes in line, one that begins is served next */
 } rd_layers;
 
 /* What all connections of a server share. */
@@ -365,12 +368,12 @@ static inline bool rd_conn_set_has_long(const rd_conn_set *set) {
     return !rd_list_is_empty(&set->long_sends);
 }
 
-/* Whether transports have work that no readiness will announce. */
+/* Whether transports or protocols have work that no readiness will announce. */
 static inline bool rd_conn_set_has_layers(const rd_conn_set *set) {
     const rd_layers *layers = &set->layers;
     return layers->count > 0 &&
            (!rd_list_is_empty(&layers->handshakes) || !rd_list_is_empty(&layers->continuing) ||
-            !rd_list_is_empty(&layers->pending));
+            !rd_list_is_empty(&layers->pending) || !rd_list_is_empty(&layers->deferred));
 }
 
 /* Continues handshakes for a quarter of a millisecond, or for up to a millisecond if the loop was
@@ -378,7 +381,7 @@ static inline bool rd_conn_set_has_layers(const rd_conn_set *set) {
  * connections: by turns one that goes on and one that begins, so that neither kind holds up the
  * other. A step of a handshake may be longer, because it is one piece: what it takes too much is
  * missing in the next turns. Then reads from connections whose transport has input, once from each,
- * for another quarter of a millisecond. */
+ * for another quarter of a millisecond, and does what protocols have put off. */
 void rd_conn_set_serve_layers(rd_conn_set *set, bool was_idle);
 
 /* Closes when everything queued is sent. With `linger`, half-closes and still reads for a while, so

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "system/clock.h"
 #include "transport/conn_parts.h"
+#include "transport/deferred.h"
 #include "transport/layer.h"
 #include "transport/progress.h"
 
@@ -289,6 +290,7 @@ static void serve_pending(rd_layers *layers) {
 void rd_conn_set_serve_layers(rd_conn_set *set, bool was_idle) {
     serve_handshakes(&set->layers, time_for_handshakes(set, was_idle));
     serve_pending(&set->layers);
+    rd_deferred_serve(set);
 }
 
 /* ---- the set ---- */
@@ -306,4 +308,5 @@ void rd_conn_set_init(rd_conn_set *set, rd_loop *loop, const rd_settings *settin
     rd_list_init(&set->layers.continuing);
     rd_list_init(&set->layers.shaking);
     rd_list_init(&set->layers.pending);
+    rd_list_init(&set->layers.deferred);
 }

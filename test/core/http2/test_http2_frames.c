@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * http2/http2_frames: which frames cost a point or end the connection, wherever the bytes are cut.
+ * http2/http2_frames: which frames cost a point or end the connection, wherever the bytes are cut,
+ * and what makes a piece.
  */
 #include "check.h"
 
@@ -148,9 +149,65 @@ static void test_many_streams(void) {
     check_fault(RD_HTTP2_MISPLACED);
 }
 
+/* ---- pieces ---- */
+
+/* Pieces of a text that comes in parts of this size. A body is whole, heads are cut. */
+static void check_pieces(size_t part_len) {
+    rd_http2_account account;
+    rd_http2_frames frames;
+    rd_http2_fault fault;
+    rd_http2_account_init(&account, NOW);
+    rd_http2_frames_init(&frames);
+    for (size_t at = 0; at < len;) {
+        size_t left = len - at < part_len ? len - at : part_len;
+        while (left > 0) {
+            const size_t piece = rd_http2_frames_piece(&frames, bytes + at, left);
+            if (!CHECK(piece > 0 && piece <= left)) return;
+            const size_t fine =
+                rd_http2_frames_read(&frames, &account, NOW, bytes + at, piece, &fault);
+            if (!CHECK_INT(fine, piece)) return;
+            at += piece;
+            left -= piece;
+        }
+    }
+}
+
+static size_t piece_at(const rd_http2_frames *frames, size_t at) {
+    return rd_http2_frames_piece(frames, bytes + at, len - at);
+}
+
+static void test_pieces(void) {
+    rd_http2_frames frames;
+    begin();
+    put_on(1, HEADERS, WHOLE, 5000);
+    for (unsigned i = 0; i < 100; i++) put_on(1, DATA, 0, 1);
+    put_on(1, DATA, 0, 16384);
+    put_on(1, DATA, LAST, 0);
+    for (unsigned i = 0; i < 100; i++) put(4, 0, 6);
+    for (size_t part = 1; part < len; part += part < 600 ? 1 : 97) check_pieces(part);
+
+    rd_http2_frames_init(&frames);
+    CHECK_INT(piece_at(&frames, 0), PREFACE_LEN + 256); /* the preface is no load */
+    frames.skip = 0;
+    CHECK_INT(piece_at(&frames, PREFACE_LEN), 256);
+    const size_t bodies = PREFACE_LEN + 9 + 5000, large = bodies + 100 * 10;
+    CHECK_INT(piece_at(&frames, bodies), 29 * 10); /* 29 headers weigh more than 256 bytes */
+    CHECK(piece_at(&frames, large) > 16384 + 9);
+    CHECK(piece_at(&frames, large) < 16384 + 9 + 9 + 300);
+    frames.header[3] = DATA; /* in the middle of a body */
+    frames.skip = 5000;
+    CHECK(piece_at(&frames, large) >= 5000);
+    frames.header[3] = HEADERS;
+    CHECK_INT(piece_at(&frames, large), 256);
+    frames.header_len = 3; /* in the middle of the header of a frame */
+    frames.skip = 0;
+    CHECK_INT(piece_at(&frames, large), 256);
+}
+
 int main(void) {
     test_which_cost();
     test_streams_that_are_over();
     test_many_streams();
+    test_pieces();
     return check_summary();
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * HTTP/2 (http2/http2.c): input that has to wait because others have used the time of the turn, and
+ * clients that go while it does, or with all their streams.
+ */
+#include "http2_serving.h"
+
+#include "http2/http2_session.h"
+#include "transport/deferred.h"
+
+/* Stands in line, and so do all who come later. */
+static struct {
+    rd_deferred deferred;
+    bool stays;
+} other;
+
+static void stay(rd_deferred *deferred) {
+    hand_clock_ns += 100000;
+    if (other.stays) rd_deferred_wait(&server->conns, deferred);
+}
+
+static void let_others_wait(void) {
+    rd_loop_lock(&server->loop);
+    other.stays = true;
+    rd_deferred_init(&other.deferred, stay);
+    rd_deferred_wait(&server->conns, &other.deferred);
+    rd_loop_unlock(&server->loop);
+}
+
+static void let_others_go(void) {
+    rd_loop_lock(&server->loop);
+    other.stays = false;
+    rd_deferred_leave(&server->conns, &other.deferred);
+    rd_loop_unlock(&server->loop);
+}
+
+/* Longer than a piece, in heads, bodies and frames that carry nothing. */
+static void put_much(uint32_t count) {
+    static char part[3000];
+    for (uint32_t i = 0; i < count; i++) {
+        put_head_with(&out, 2 * i + 1, 0, HEAD_FIELDS("POST", "/much"));
+        put_data(&out, 2 * i + 1, "12345", false);
+        put_frame(&out, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 2 * i + 1, part, sizeof(part));
+        put_frame(&out, 0xee, 0, 0, part, 10);
+    }
+}
+
+static void test_input_that_waits(void) {
+    enum { COUNT = 20 };
+    const int fd = begin_with(answer_path);
+    const rd_http2 *http2 = rd_http2_of(joined);
+    let_others_wait();
+    put_much(COUNT);
+    for (int i = 0; i < 500 && !peer_of(2 * COUNT - 1)->ended; i++) tell(fd, &out);
+    for (uint32_t i = 0; i < COUNT; i++) CHECK_STR(peer_of(2 * i + 1)->body, "/much");
+    CHECK_INT(server_said.goaway, NO_CODE);
+    if (!CHECK(!server_said.closed)) return;
+    CHECK_INT(http2->carrier->input.capacity, 0);
+    CHECK_INT(http2->carrier->input_counted, 0);
+    CHECK(!http2->carrier->read_paused && !rd_deferred_waits(&http2->later));
+    let_others_go();
+    put_get(&out, 2 * COUNT + 1, "/more");
+    tell(fd, &out);
+    CHECK_STR(peer_of(2 * COUNT + 1)->body, "/more");
+    finish(fd);
+}
+
+/* Nothing is lost: it is read at once. */
+static void test_no_room_for_input_that_waits(void) {
+    enum { COUNT = 20 };
+    settings.total_input_bytes = 2000;
+    const int fd = begin_with(answer_path);
+    let_others_wait();
+    put_much(COUNT);
+    for (int i = 0; i < 500 && !peer_of(2 * COUNT - 1)->ended; i++) tell(fd, &out);
+    for (uint32_t i = 0; i < COUNT; i++) CHECK_STR(peer_of(2 * i + 1)->body, "/much");
+    let_others_go();
+    finish(fd);
+}
+
+/* The rest of what it said is nonsense. */
+static void test_input_that_waits_and_is_wrong(void) {
+    const int fd = begin_with(answer_path);
+    let_others_wait();
+    put_much(3);
+    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    put_much(30);
+    for (int i = 0; i < 500 && !server_said.closed; i++) tell(fd, &out);
+    CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
+    let_others_go();
+    finish(fd);
+}
+
+static void check_nothing_is_left(void) {
+    const rd_http_shared *shared = &server->http;
+    for (int i = 0; i < 500 && server->conns.layers.count > 0; i++) turn();
+    CHECK_INT(server->conns.layers.count, 0);
+    CHECK_INT(server->conns.count, 0);
+    CHECK_INT(shared->http2_counts.connections, 0);
+    CHECK_INT(shared->http2_counts.streams, 0);
+    CHECK_INT(server->conns.ledger.rows[RD_LEDGER_INPUT].held, 0);
+}
+
+static void test_a_client_that_goes_meanwhile(void) {
+    const int fd = begin_with(answer_path);
+    let_others_wait();
+    put_much(30);
+    send_part(fd, out.bytes, out.len);
+    turn();
+    close(fd);
+    turns(3);
+    let_others_go();
+    check_nothing_is_left();
+    end();
+    peer_end();
+}
+
+static rd_request *kept[100];
+static size_t kept_count;
+
+static void keep(rd_request *request) {
+    rd_request_ref(request);
+    kept[kept_count++] = request;
+}
+
+/* Its streams are closed some at a time. Requests of them do not reach the application any more. */
+static void test_a_client_that_goes_with_its_streams(bool at_the_end) {
+    const int fd = begin_with(keep);
+    kept_count = 0;
+    for (uint32_t i = 0; i < 100; i++) put_get(&out, 2 * i + 1, "/");
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    CHECK_INT(server->http.http2_counts.streams, 100);
+    CHECK(kept_count > 0 && kept[0]->conn != NULL);
+    let_others_wait();
+    close(fd);
+    for (int i = 0; i < 10 && server->conns.count > 0; i++) turn();
+    CHECK_INT(server->conns.count, 0);
+    CHECK_INT(server->http.http2_counts.connections, 0);
+    CHECK(server->http.http2_counts.streams > 0 && server->http.http2_counts.streams < 100);
+    let_others_go();
+    if (!at_the_end) check_nothing_is_left();
+    rd_loop_lock(&server->loop);
+    for (size_t i = 0; i < kept_count; i++) {
+        if (!at_the_end) CHECK(kept[i]->gone);
+        rd_request_unref(kept[i]);
+    }
+    rd_loop_unlock(&server->loop);
+    end();
+    peer_end();
+}
+
+static void test_all(void) {
+    test_input_that_waits();
+    test_no_room_for_input_that_waits();
+    test_input_that_waits_and_is_wrong();
+    test_a_client_that_goes_meanwhile();
+    test_a_client_that_goes_with_its_streams(false);
+    test_a_client_that_goes_with_its_streams(true);
+}
+
+int main(void) {
+    return test_both_pollers(test_all);
+}
