@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Measures what restarts cost clients that keep their connections and never send a request twice: `ruby
-# bench/restarts.rb --phased 100 --full 20 --single 20 --program 50 --rackup 20 --rails 20 [--out FILE]`.
+# bench/restarts.rb --phased 100 --full 20 --single 20 --program 50 --rackup 20 --rails 20 [--tls] [--http2]`.
 # restart_client.c sends requests and counts. A restart is over when the new processes serve and the old ones have gone.
 # Writes a line for each restart that lost a request, and a table at the end. Suitable for thousands of restarts.
 # SPDX-License-Identifier: MIT
@@ -13,12 +13,13 @@ require_relative "programs"
 module Bench
   # The client of restarts as a process.
   class RestartClient
+    PROGRAM = "restart_client"
     LOST = %w[eof reset cut refused status nonsense silent].freeze
 
     # @param target [Integer, String] a port, or unix:PATH
     # @param words [Array<String>] see restart_client --help
     def initialize(target, *words)
-      @pipe = IO.popen([Programs.path("restart_client"), *words, target.to_s], "r+")
+      @pipe = IO.popen([Programs.path(self.class::PROGRAM), *words, target.to_s], "r+")
     end
 
     # @return [Hash{String => Integer}] since the last call
@@ -69,6 +70,34 @@ module Bench
     def read
       line = @pipe.gets or raise "the client has ended"
       JSON.parse(line)
+    end
+  end
+
+  # The same with streams of HTTP/2: http2_client opens a connection again when the server has said that it leaves and
+  # the last stream is answered. The server has to say which streams it still answers, so none may be lost.
+  class HTTP2RestartClient < RestartClient
+    PROGRAM = "http2_client"
+    STREAMS = 4
+    NAMES = { "answers" => "requests", "reset" => "errors", "cut" => "refused", "refused" => "connect_errors",
+              "status" => "non_2xx" }.freeze
+
+    # @param port [Integer]
+    # @param connections [Integer]
+    # @param tls [Boolean]
+    def initialize(port, connections, tls:)
+      super("127.0.0.1:#{port}/", "--told", *("--tls" if tls), "-c", connections.to_s, "-m", STREAMS.to_s)
+    end
+
+    # @return [Hash{String => Integer}] since the last call
+    def stop
+      counts.tap { @pipe.close }
+    end
+
+    private
+
+    def read
+      said = super
+      Hash.new(0).merge(NAMES.transform_values { |name| said.fetch(name) })
     end
   end
 
@@ -221,6 +250,7 @@ module Bench
           @words << "--mixed"
         end
         options.on("--tls", "TLS, whose connections resume the first session") { @words << "--tls" }
+        options.on("--http2", "#{HTTP2RestartClient::STREAMS} streams of HTTP/2 on each connection") { @http2 = true }
         options.on("--grace MS", Integer, "idle_grace_ms of the server: where other programs run, the client " \
                                           "itself is silent for longer than the default") { |ms| @grace = ms }
         options.on("--pause MS", "between an answer and the next request (0)") { |ms| @words.push("--pause", ms) }
@@ -234,13 +264,23 @@ module Bench
       sums = KINDS.keys.select { |kind| @restarts[kind].positive? }.to_h { |kind| [kind, measure(kind)] }
       text = table(sums)
       @out ? File.write(@out, text) : puts(text)
-      sums.values.all? { |sum| RestartClient.lost(sum).empty? && RestartClient.full_handshakes(sum) <= @clients }
+      sums.values.all? { |sum| RestartClient.lost(sum).empty? && resumed?(sum) }
     end
 
     private
 
     def words
-      @grace ? [*@words, "--grace", @grace] : @words
+      [*@words, *("--http2" if @http2), *(["--grace", @grace] if @grace)]
+    end
+
+    def resumed?(sum)
+      @http2 || RestartClient.full_handshakes(sum) <= @clients
+    end
+
+    def start_client(port)
+      return HTTP2RestartClient.new(port, @clients, tls: tls?) if @http2
+
+      RestartClient.new(port, "-c", @clients.to_s, *@words)
     end
 
     def tls?
@@ -248,13 +288,15 @@ module Bench
     end
 
     def columns
+      return COLUMNS.slice("answers", *HTTP2RestartClient::NAMES.keys) if @http2
+
       tls? ? COLUMNS.merge(TLS_COLUMNS) : COLUMNS
     end
 
     def measure(kind)
       _, signals, workers = KINDS.fetch(kind)
       server = RestartedServer.new(workers: workers, by: kind, tls: tls?, grace: @grace)
-      client = RestartClient.new(server.port, "-c", @clients.to_s, *@words)
+      client = start_client(server.port)
       sum = Hash.new(0)
       @restarts[kind].times do |number|
         add(sum, round(server, client, signals[number % signals.size]), "#{kind} #{number + 1}")
