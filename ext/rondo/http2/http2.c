@@ -53,6 +53,7 @@ static bool read_piece(rd_http2 *http2, const char *bytes, size_t len) {
 /* Reads pieces until this time, at least one. Returns how many bytes are left to be read. */
 static size_t read_pieces(rd_http2 *http2, const char *bytes, size_t len, uint64_t until) {
     size_t at = 0;
+    if (http2->has_failed) return 0;
     do {
         const size_t piece = rd_http2_frames_piece(&http2->frames, bytes + at, len - at);
         if (!read_piece(http2, bytes + at, piece)) return 0;

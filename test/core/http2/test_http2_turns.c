@@ -91,6 +91,35 @@ static void test_input_that_waits_and_is_wrong(void) {
     finish(fd);
 }
 
+static unsigned calls;
+
+static void count_call(rd_request *request) {
+    calls++;
+    answer_path(request);
+}
+
+/* The connection fails for another reason: what waits is not read any more. */
+static void test_input_of_a_connection_that_fails(void) {
+    const int fd = begin_with(count_call);
+    rd_http2 *http2 = rd_http2_of(joined);
+    calls = 0;
+    let_others_wait();
+    put_much(30);
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    for (int i = 0; i < 10 && !rd_deferred_waits(&http2->later); i++) turn();
+    CHECK(rd_deferred_waits(&http2->later));
+    const unsigned before = calls;
+    rd_loop_lock(&server->loop);
+    rd_http2_fail(http2, NGHTTP2_INTERNAL_ERROR);
+    rd_loop_unlock(&server->loop);
+    for (int i = 0; i < 100 && !server_said.closed; i++) tell(fd, &out);
+    CHECK_INT(server_said.goaway, NGHTTP2_INTERNAL_ERROR);
+    CHECK_INT(calls, before);
+    let_others_go();
+    finish(fd);
+}
+
 static void check_nothing_is_left(void) {
     const rd_http_shared *shared = &server->http;
     for (int i = 0; i < 500 && server->conns.layers.count > 0; i++) turn();
@@ -153,6 +182,7 @@ static void test_all(void) {
     test_input_that_waits();
     test_no_room_for_input_that_waits();
     test_input_that_waits_and_is_wrong();
+    test_input_of_a_connection_that_fails();
     test_a_client_that_goes_meanwhile();
     test_a_client_that_goes_with_its_streams(false);
     test_a_client_that_goes_with_its_streams(true);
