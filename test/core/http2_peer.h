@@ -153,17 +153,22 @@ typedef struct peer {
 
 static peer server_said;
 
-__attribute__((unused)) static void peer_begin(void) {
-    if (server_said.inflater != NULL) nghttp2_hd_inflate_del(server_said.inflater);
-    memset(&server_said, 0, offsetof(peer, streams)); /* the rest is much */
-    CHECK_INT(nghttp2_hd_inflate_new(&server_said.inflater), 0);
-    server_said.goaway = NO_CODE;
+/* Others may have the numbers of the streams again. */
+static void peer_forget_streams(void) {
     for (int i = 0; i < PEER_STREAMS; i++) {
         peer_stream *stream = &server_said.streams[i];
         memset(stream, 0, offsetof(peer_stream, fields));
         stream->reset = NO_CODE;
         stream->fields[0] = stream->body[0] = '\0';
     }
+}
+
+__attribute__((unused)) static void peer_begin(void) {
+    if (server_said.inflater != NULL) nghttp2_hd_inflate_del(server_said.inflater);
+    memset(&server_said, 0, offsetof(peer, streams)); /* the rest is much */
+    CHECK_INT(nghttp2_hd_inflate_new(&server_said.inflater), 0);
+    server_said.goaway = NO_CODE;
+    peer_forget_streams();
     for (int i = 0; i < PEER_SETTINGS; i++) server_said.setting[i] = NO_CODE;
 }
 
