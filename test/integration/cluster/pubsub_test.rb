@@ -57,15 +57,15 @@ class ClusterPubsubTest < ClusterCase
     # Subscribes, and returns when the hub knows it: then `other`, a client of another worker, is heard.
     def listen(channel, other)
       tell("sub #{channel}")
-      until @later.include?(READY)
-        other.tell("pub #{channel} #{READY}")
+      until @later.include?("#{READY} #{channel}") # the word alone may be that of another channel
+        other.tell("pub #{channel} #{READY} #{channel}")
         tell("nothing") # what has come by now is kept
       end
     end
 
     def next_message
       text = @later&.shift || hear
-      text = @later&.shift || hear while text == READY
+      text = @later&.shift || hear while text.start_with?("#{READY} ")
       text
     end
 
