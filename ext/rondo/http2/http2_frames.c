@@ -28,11 +28,24 @@ static uint32_t stream_of(const uint8_t *header) {
 
 /* ---- frames that carry nothing ---- */
 
+static bool is_forgotten(const rd_http2_frames *frames, uint32_t id) {
+    return frames->last - id >= 2 * RD_HTTP2_REMEMBERED;
+}
+
+/* The library decodes every head, and does not tell of one that opens no stream. Trailers are worth
+ * something. */
+static bool is_idle_head(const rd_http2_frames *frames, const uint8_t *header) {
+    const uint32_t id = stream_of(header);
+    if (id > frames->last) return frames->opens_none;
+    return (header[4] & END_STREAM) == 0 || is_forgotten(frames, id);
+}
+
 /* A WINDOW_UPDATE is worth something or not by what is in it. A client that has much to say needs a
  * few CONTINUATIONs, but not many. */
-static bool carries_nothing(const uint8_t *header) {
+static bool carries_nothing(const rd_http2_frames *frames, const uint8_t *header) {
     switch (header[3]) {
     case HEADERS:
+        return is_idle_head(frames, header);
     case WINDOW_UPDATE:
         return false;
     case DATA:
@@ -71,10 +84,6 @@ static void open_stream(rd_http2_frames *frames, uint32_t id) {
     frames->last = id;
 }
 
-static bool is_forgotten(const rd_http2_frames *frames, uint32_t id) {
-    return frames->last - id >= 2 * RD_HTTP2_REMEMBERED;
-}
-
 /* A stream that the server has reset may still get frames that were on their way. */
 static rd_http2_fault check_stream(rd_http2_frames *frames, const uint8_t *header) {
     const uint32_t id = stream_of(header);
@@ -98,11 +107,12 @@ static rd_http2_fault check_stream(rd_http2_frames *frames, const uint8_t *heade
 
 static rd_http2_fault check(rd_http2_frames *frames, rd_http2_account *account, uint64_t now_ms) {
     const uint8_t *header = frames->header, type = header[3];
-    rd_http2_fault fault = frames->in_block ? RD_HTTP2_FINE : check_stream(frames, header);
+    const bool costs = carries_nothing(frames, header); /* before it opens its stream */
+    const rd_http2_fault fault = frames->in_block ? RD_HTTP2_FINE : check_stream(frames, header);
     if (type == HEADERS || type == CONTINUATION) {
         frames->in_block = (header[4] & END_HEADERS) == 0;
     }
-    if (fault != RD_HTTP2_FINE || !carries_nothing(header)) return fault;
+    if (fault != RD_HTTP2_FINE || !costs) return fault;
     return rd_http2_account_charge(account, now_ms) ? RD_HTTP2_FINE : RD_HTTP2_FLOOD;
 }
 

@@ -29,6 +29,7 @@ typedef struct rd_http2_frames {
     uint8_t header[RD_HTTP2_HEADER_LEN];
     uint8_t header_len; /* bytes of it that have come */
     bool in_block;      /* a head goes on: the library accepts nothing else */
+    bool opens_none;    /* the client was told that no more streams are served */
     uint32_t last;      /* the highest stream that the client has opened */
     uint8_t opened[RD_HTTP2_REMEMBERED / 8], ended[RD_HTTP2_REMEMBERED / 8]; /* by the client */
 } rd_http2_frames;

@@ -78,6 +78,7 @@ static void end(rd_http2 *http2) {
     }
     nghttp2_submit_goaway(http2->session, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
     http2->is_ending = true;
+    http2->frames.opens_none = true;
     set_deadline(http2, SILENCE_MS);
 }
 

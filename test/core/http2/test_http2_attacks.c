@@ -152,6 +152,45 @@ static void test_bombs(void) {
     }
 }
 
+/* The library decodes a head on a stream that is over, and tells nothing of it: on one that was
+ * reset because its body went on with a head, and on one that is long over. */
+static void test_heads_on_streams_that_are_over(void) {
+    settings.linger_timeout_ms = 0;
+    for (int is_old = 0; is_old < 2; is_old++) {
+        const int fd = begin_with(answer_path);
+        put_head_with(&out, 1, is_old ? NGHTTP2_FLAG_END_STREAM : 0, HEAD_FIELDS("POST", "/"));
+        tell(fd, &out);
+        for (uint32_t id = 3; is_old && id < 303; id += 2) {
+            put_get(&out, id, "/");
+            tell(fd, &out);
+        }
+        const unsigned flags = NGHTTP2_FLAG_END_HEADERS | (is_old ? NGHTTP2_FLAG_END_STREAM : 0);
+        for (int i = 0; i < 1100; i++) put_frame(&out, NGHTTP2_HEADERS, flags, 1, "\x82", 1);
+        tell(fd, &out);
+        CHECK_INT(server_said.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+        CHECK(server_said.closed);
+        finish(fd);
+    }
+}
+
+/* After the last GOAWAY the library ignores new streams, and decodes their heads. */
+static void test_heads_after_the_end(void) {
+    settings.linger_timeout_ms = 0;
+    const int fd = begin_with(hold);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    tell(fd, &out);
+    pass_ms(300);
+    tell(fd, &out);
+    CHECK_INT(server_said.goaways, 2);
+    for (uint32_t i = 0; i < 1100; i++) put_get(&out, 2 * i + 3, "/");
+    tell(fd, &out);
+    CHECK_INT(server_said.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+    CHECK(server_said.closed);
+    finish(fd);
+}
+
 /* Heads that are a little too long are refused, and cost little. */
 static void test_heads_that_are_a_little_too_long(void) {
     static char fields[40000];
@@ -309,6 +348,8 @@ static void test_all(void) {
     test_other_streams_outlive_half_a_head();
     test_refusals_that_nobody_reads();
     test_bombs();
+    test_heads_on_streams_that_are_over();
+    test_heads_after_the_end();
     test_heads_that_are_a_little_too_long();
     test_windows_of_slow_disks();
     test_sum_of_windows();

@@ -59,10 +59,11 @@ static void check_cost(uint32_t expected) {
 static void test_which_cost(void) {
     begin();
     check_cost(0);
-    put(0, 0, 5);  /* DATA */
-    put(0, 1, 0);  /* its end */
-    put(1, 4, 10); /* HEADERS */
-    put(8, 0, 4);  /* WINDOW_UPDATE */
+    put(0, 0, 5);        /* DATA */
+    put(0, 1, 0);        /* its end */
+    put_on(1, 1, 4, 10); /* HEADERS */
+    put_on(1, 1, 5, 10); /* trailers */
+    put(8, 0, 4);        /* WINDOW_UPDATE */
     check_cost(0);
     put(0, 0, 0); /* DATA without any */
     check_cost(1);
@@ -75,6 +76,45 @@ static void test_which_cost(void) {
     put(0xee, 0, 70);   /* an unknown one */
     put(0, 0, 1);
     check_cost(8);
+}
+
+static rd_http2_frames in_the_middle;
+
+/* How many points the bytes cost a client that is in the middle of its connection. */
+static uint32_t cost_in_the_middle(void) {
+    rd_http2_account account;
+    rd_http2_fault fault;
+    rd_http2_account_init(&account, NOW);
+    const uint32_t before = account.points;
+    CHECK_INT(rd_http2_frames_read(&in_the_middle, &account, NOW, bytes, len, &fault), len);
+    CHECK_INT(fault, RD_HTTP2_FINE);
+    len = 0;
+    return before - account.points;
+}
+
+/* A head on a stream that is there already, but for trailers, is decoded for nothing. So is one on
+ * a stream that is long over, and one that comes after the end of all streams was said. */
+static void test_heads_that_open_no_stream(void) {
+    rd_http2_frames_init(&in_the_middle);
+    in_the_middle.skip = 0;
+    len = 0;
+    put_on(1, 1, 4, 10);
+    CHECK_INT(cost_in_the_middle(), 0);
+    put_on(1, 1, 4, 10);
+    put_on(1, 1, 4, 10);
+    CHECK_INT(cost_in_the_middle(), 2);
+    put_on(1, 1, 5, 10);
+    CHECK_INT(cost_in_the_middle(), 0);
+    for (unsigned id = 3; id < 3 + 2 * RD_HTTP2_REMEMBERED; id += 2) {
+        put_on(id, 1, 5, 10);
+        CHECK_INT(cost_in_the_middle(), 0);
+    }
+    put_on(1, 1, 5, 10);
+    put_on(1, 1, 5, 10);
+    CHECK_INT(cost_in_the_middle(), 2);
+    in_the_middle.opens_none = true;
+    put_on(901, 1, 5, 10);
+    CHECK_INT(cost_in_the_middle(), 1);
 }
 
 /* ---- faults ---- */
@@ -206,6 +246,7 @@ static void test_pieces(void) {
 
 int main(void) {
     test_which_cost();
+    test_heads_that_open_no_stream();
     test_streams_that_are_over();
     test_many_streams();
     test_pieces();
