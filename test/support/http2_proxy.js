@@ -214,7 +214,7 @@ class Pair {
     const bare = !socket && !this.uploading; // its head is the end: no body could follow, as in HTTP/1.1
     const stream = this.stream = this.session.request(head, { endStream: bare, waitForTrailers: !bare });
     stream.on("error", () => {});
-    stream.on("continue", () => this.say(100, []));
+    stream.on("continue", () => this.request.old || this.say(100, [])); // HTTP/1.0 has no interim answers
     stream.on("headers", (fields, flags, raw) => fields[":status"] === 100 || this.say(fields[":status"], pairs(raw)));
     stream.on("response", (fields, flags, raw) => {
       if (socket && fields[":status"] === 200) this.upgrade(pairs(raw));

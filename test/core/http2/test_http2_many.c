@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Many streams, each ended in one of the ways in which streams end, on connections that end in one
- * of theirs; then nothing is held, and the leak sanitizer finds nothing. RONDO_STREAMS says how
- * many.
+ * HTTP/2 (http2/http2.c, http2/http2_stream.c): many streams, each ended in one of the ways in
+ * which streams end, on connections that end in one of theirs; then nothing is held, and the leak
+ * sanitizer finds nothing. RONDO_STREAMS says how many.
  */
 #include "http2_serving.h"
 
