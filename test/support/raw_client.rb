@@ -110,6 +110,17 @@ class RawClient
     @buffer.slice!(0, @buffer.bytesize)
   end
 
+  # Reads until the text has come. {#response} still has everything.
+  # @raise [Timeout, EOFError]
+  def await(text, timeout: DEADLINE)
+    deadline = now + timeout
+    until @buffer.include?(text)
+      raise EOFError, "closed before #{text.inspect}" if @eof
+      fill(deadline - now)
+    end
+    self
+  end
+
   # Reads until the server closes.
   # @return [String]
   def read_all(timeout: DEADLINE)

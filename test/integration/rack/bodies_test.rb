@@ -251,14 +251,17 @@ class RackBodiesTest < RackCase
 
   def test_each_that_returns_while_another_thread_waits_for_the_client
     writer = nil
-    client = answer(Body.new { |out| writer = thread_that_waits(out) }, lint: false)
-    client.write(bytes("GET", "/"))
+    begun = Queue.new
+    client = answer(Body.new { |out| writer = thread_that_waits(out, begun) }, lint: false)
+    client.write(bytes("GET", "/")).await("xxx")
+    begun << true
     assert_equal 8_000_000, client.response.body.bytesize
     assert_equal :done, value_of(writer)
   end
 
-  def thread_that_waits(out)
+  def thread_that_waits(out, begun)
     writer = Thread.new { out.call("x" * 8_000_000) || :done }
+    begun.pop
     eventually("it waits") { writer.stop? }
     writer
   end

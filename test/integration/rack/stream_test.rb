@@ -176,12 +176,16 @@ class RackStreamTest < RackCase
 
   def test_closed_while_another_thread_waits_for_the_client
     writer = nil
+    begun = Queue.new
     client = streaming(lint: false) do |stream|
       writer = Thread.new { stream.write("x" * 8_000_000) }
+      begun.pop
       eventually("it waits") { writer.stop? }
       stream.close
     end
-    assert_equal 8_000_000, get(client).body.bytesize
+    client.write(bytes("GET", "/")).await("xxx")
+    begun << true
+    assert_equal 8_000_000, client.response.body.bytesize
     assert_equal 8_000_000, value_of(writer)
   end
 
