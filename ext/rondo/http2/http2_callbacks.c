@@ -14,7 +14,9 @@
 #define LEAST_STEP      512     /* a smaller step of a window carries nothing */
 #define FIELD_OVERHEAD  32      /* RFC 9113, section 6.5.2 */
 #define DECODED_A_POINT 16384   /* bytes of fields beyond what a head may have */
-#define CONTINUATIONS   10000   /* the account is the limit: the library counts cut ones twice */
+/* The account is the limit. The library counts by another clock, and cut CONTINUATIONs twice. */
+#define CONTINUATIONS 10000
+#define RESETS        UINT32_MAX /* at once, and a second */
 
 /* ---- heads ---- */
 
@@ -282,6 +284,7 @@ static nghttp2_option *new_option(void) {
     nghttp2_option_set_no_closed_streams(option, 1);
     nghttp2_option_set_builtin_recv_extension_type(option, NGHTTP2_PRIORITY_UPDATE);
     nghttp2_option_set_max_continuations(option, CONTINUATIONS);
+    nghttp2_option_set_stream_reset_rate_limit(option, RESETS, RESETS);
     nghttp2_option_set_max_send_header_block_length(option, HEAD_OUT_MAX);
     return option;
 }

@@ -171,7 +171,8 @@ module Rondo
         @mutex.synchronize do
           @cores -= [core]
           @subscriptions.each_value { |subscription| end_at(core, subscription) }
-          core.unsubscribe(@watches.delete(core).key)
+          watch = @watches.delete(core)
+          core.unsubscribe(watch.key) if watch&.key # a signal may have interrupted `join`
         end
         interests.each { |interest| lose(core, interest) }
         flush(FAREWELL)

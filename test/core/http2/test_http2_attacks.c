@@ -114,6 +114,27 @@ static void test_refusals_that_nobody_reads(void) {
     finish(fd);
 }
 
+static uint32_t reset_many(int fd, uint32_t id, int count) {
+    for (int i = 0; i < count; i++, id += 2) {
+        put_get(&out, id, "/");
+        put_reset(&out, id, NGHTTP2_CANCEL);
+        tell(fd, &out);
+    }
+    return id;
+}
+
+/* There is one account. The library's own, by another clock, would end the connection first. */
+static void test_resets_that_are_paid_for(void) {
+    const int fd = begin_with(hold);
+    const uint32_t next = reset_many(fd, 1, 600);
+    later(19000);
+    reset_many(fd, next, 600);
+    CHECK_INT(server_said.goaway, NO_CODE);
+    reset_many(fd, next + 1200, 600);
+    CHECK_INT(server_said.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+    finish(fd);
+}
+
 /* Indexed fields are one byte each, and decode to as many as the table has. */
 static void put_bomb(wire *to, uint32_t id, bool is_trailers) {
     static wire block;
@@ -347,6 +368,7 @@ static void test_all(void) {
     test_other_streams_outlive_a_bad_head();
     test_other_streams_outlive_half_a_head();
     test_refusals_that_nobody_reads();
+    test_resets_that_are_paid_for();
     test_bombs();
     test_heads_on_streams_that_are_over();
     test_heads_after_the_end();

@@ -84,6 +84,18 @@ class PubsubLocalTest < Minitest::Test
     assert_equal %w[+c -c], @engine.said
   end
 
+  # The error is the signal, and not what is missing.
+  def test_a_signal_while_a_server_comes
+    P.history("c", size: 0)
+    @a.define_singleton_method(:unsubscribe) { |key| super(key || raise(TypeError)) }
+    %i[keep observe].each do |step|
+      @a.define_singleton_method(step) { |*| raise SignalException, "USR2" }
+      assert_equal "SIGUSR2", assert_raises(SignalException) { serve(@a) { nil } }.message
+      @a.singleton_class.remove_method(step)
+      refute_predicate P, :serving?
+    end
+  end
+
   # The server has not come to tell it yet.
   def test_an_engine_learns_of_a_subscriber_before_it_gets_a_message
     @engine.define_singleton_method(:publish) { |channel, _message| @said << "#{channel}!" }
