@@ -4,9 +4,8 @@
  */
 #include "http2/http2_answer.h"
 
-#include <stdio.h>
-
 #include "base/alloc.h"
+#include "base/decimal.h"
 #include "http/status.h"
 #include "http2/http2_session.h"
 #include "http2/http2_stream.h"
@@ -21,7 +20,7 @@ typedef struct rd_http2_fields {
     size_t count;
     char *names; /* room for names in lower case */
     size_t names_len;
-    char status[4], length[24];
+    char status[RD_DECIMAL_MAX], length[RD_DECIMAL_MAX];
     nghttp2_nv rows_inline[FIELDS_INLINE];
     char names_inline[NAMES_INLINE];
 } rd_http2_fields;
@@ -95,13 +94,11 @@ static void clear_fields(rd_http2_fields *fields) {
 }
 
 static void put_status(rd_http2_fields *fields, int status) {
-    const int len = snprintf(fields->status, sizeof(fields->status), "%03d", status);
-    put(fields, RD_SLICE(":status"), rd_slice_of(fields->status, (size_t)len));
+    put(fields, RD_SLICE(":status"), rd_decimal((uint64_t)status, fields->status));
 }
 
 static void put_length(rd_http2_fields *fields, int64_t length) {
-    const int len = snprintf(fields->length, sizeof(fields->length), "%lld", (long long)length);
-    put(fields, RD_SLICE("content-length"), rd_slice_of(fields->length, (size_t)len));
+    put(fields, RD_SLICE("content-length"), rd_decimal((uint64_t)length, fields->length));
 }
 
 /* The line without its name and its end. */

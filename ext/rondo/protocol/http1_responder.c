@@ -10,17 +10,17 @@
 
 #include "base/alloc.h"
 #include "base/apart.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "http/status.h"
 
 /* The lines that the server adds to a head. HEAD_RESERVE has room for one of each. */
-#define LENGTH_NAME   "content-length: "
-#define LENGTH_DIGITS 20
-#define CHUNKED_LINE  "transfer-encoding: chunked\r\n"
-#define CLOSE_LINE    "connection: close\r\n"
-#define KEEP_LINE     "connection: keep-alive\r\n"
+#define LENGTH_NAME  "content-length: "
+#define CHUNKED_LINE "transfer-encoding: chunked\r\n"
+#define CLOSE_LINE   "connection: close\r\n"
+#define KEEP_LINE    "connection: keep-alive\r\n"
 #define HEAD_RESERVE                                                                               \
-    (RD_STATUS_LINE_MAX + RD_DATE_LINE_BYTES + LENGTH_DIGITS +                                     \
+    (RD_STATUS_LINE_MAX + RD_DATE_LINE_BYTES + RD_DECIMAL_MAX +                                    \
      sizeof(LENGTH_NAME CHUNKED_LINE CLOSE_LINE KEEP_LINE "\r\n\r\n"))
 
 /* Writes all heads. It checks every byte against `end`, so a wrong count cannot become an
@@ -42,13 +42,9 @@ static void put(rd_writer *writer, const char *bytes, size_t len) {
 #define PUT(writer, literal) put((writer), (literal), sizeof(literal) - 1)
 
 static void put_number(rd_writer *writer, uint64_t number) {
-    char digits[LENGTH_DIGITS];
-    size_t at = sizeof(digits);
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    put(writer, digits + at, sizeof(digits) - at);
+    char room[RD_DECIMAL_MAX];
+    const rd_slice digits = rd_decimal(number, room);
+    put(writer, digits.ptr, digits.len);
 }
 
 static void put_fields(rd_writer *writer, const rd_response_head *head) {

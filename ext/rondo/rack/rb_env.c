@@ -7,6 +7,7 @@
  */
 #include "rack/rb_env.h"
 
+#include "base/decimal.h"
 #include "system/clock.h"
 #include "request/request_start.h"
 #include "ruby/rb_names.h"
@@ -91,9 +92,9 @@ static void add_headers(rd_call *call) {
 /* ---- client and server addresses ---- */
 
 static VALUE decimal(uint64_t number) {
-    char digits[24];
-    int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-    return rb_usascii_str_new(digits, len);
+    char room[RD_DECIMAL_MAX];
+    const rd_slice digits = rd_decimal(number, room);
+    return rb_usascii_str_new(digits.ptr, (long)digits.len);
 }
 
 /* ---- the request line and the body ---- */

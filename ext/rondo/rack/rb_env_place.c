@@ -5,8 +5,7 @@
  */
 #include "rack/rb_env_place.h"
 
-#include <stdio.h>
-
+#include "base/decimal.h"
 #include "request/forwarded.h"
 #include "ruby/rb_names.h"
 #include "binding/rb_binding.h"
@@ -72,11 +71,10 @@ static void set_address(rd_binding *binding, VALUE env, const rd_address *addres
 }
 
 static VALUE port_string(rd_binding *binding, unsigned port) {
-    char digits[8];
+    char room[RD_DECIMAL_MAX];
     if (port == 80) return rd_key.port_80;
     if (port == 443) return rd_key.port_443;
-    int len = snprintf(digits, sizeof(digits), "%u", port);
-    return rd_cached_value(binding, rd_slice_of(digits, (size_t)len));
+    return rd_cached_value(binding, rd_decimal(port, room));
 }
 
 static void set_host(rd_binding *binding, VALUE env, const rd_request *request, bool https) {
