@@ -63,7 +63,7 @@ static ssize_t encrypt_all(rd_conn *conn, const struct iovec *iov, int count, si
         works = encrypt(rd_tls_of(conn), piece);
         if (works) taken += piece.len;
     }
-    rd_tls_leave(flow);
+    rd_tls_leave(flow, works);
     return works || taken > 0 ? (ssize_t)taken : -1;
 }
 
@@ -89,7 +89,7 @@ static ssize_t encrypt_file(rd_conn *conn, int fd, off_t offset, size_t len) {
                      part = left < RD_TLS_RECORD_BYTES ? left : RD_TLS_RECORD_BYTES;
         works = encrypt(rd_tls_of(conn), rd_slice_of(flow->plain + at, part));
     }
-    rd_tls_leave(flow);
+    rd_tls_leave(flow, works);
     return works ? got : -1;
 }
 
@@ -144,7 +144,7 @@ static size_t decrypt(rd_conn *conn, rd_slice came, bool is_kept, char *bytes, s
     if (has_more && count < most && !tls->has_failed) note_result(tls);
     rd_layer_count_records(conn, count);
     keep_rest(conn, flow, came.len, is_kept);
-    rd_tls_leave(flow);
+    rd_tls_leave(flow, !tls->has_failed);
     if (flow->out_len > 0) {
         rd_tls_keep_out(conn, false);
         rd_conn_mark_dirty(conn);
@@ -201,7 +201,7 @@ static void finish(rd_conn *conn) {
     if (rd_tls_of(conn)->ssl == NULL || rd_tls_of(conn)->has_failed) return;
     rd_tls_flow *flow = rd_tls_enter(conn, NULL, 0);
     SSL_shutdown(rd_tls_of(conn)->ssl);
-    rd_tls_leave(flow);
+    rd_tls_leave(flow, false);
     rd_tls_keep_out(conn, false);
 }
 

@@ -75,7 +75,7 @@ static SSL_CTX *new_rules(const rd_tls_client_options *options, char *error) {
     SSL_CTX_set_min_proto_version(rules, TLS1_2_VERSION);
     SSL_CTX_set_options(rules, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                    SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_mode(rules, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(rules, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_read_ahead(rules, 0); /* tls_read() needs what OpenSSL keeps to be one record */
     SSL_CTX_set_session_cache_mode(rules, SSL_SESS_CACHE_OFF);
     rd_tls_limit_messages(rules);

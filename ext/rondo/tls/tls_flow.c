@@ -10,6 +10,7 @@
 #include <openssl/err.h>
 
 #include "base/alloc.h"
+
 /* ---- OpenSSL's end of the flow ---- */
 
 static int take_in(BIO *bio, char *bytes, int len) {
@@ -65,18 +66,53 @@ static void clear_errors(void) {
     if (ERR_peek_error() != 0) ERR_clear_error();
 }
 
+/* Whether the keeper has done nothing for a while, and has no part of a record in its buffers. */
+static bool gives_up(const rd_tls_keeper *keeper, uint64_t now_ms) {
+    if (keeper->tls == NULL) return true;
+    return now_ms - keeper->used_ms >= RD_TLS_KEPT_IDLE_MS && SSL_free_buffers(keeper->tls->ssl);
+}
+
+/* One place is looked at for each call without one. */
+static bool find_keeper(rd_tls_flow *flow, rd_tls *tls, uint64_t now_ms) {
+    const uint32_t index = flow->next_keeper++ % RD_TLS_KEPT;
+    rd_tls_keeper *keeper = &flow->keepers[index];
+    if (!gives_up(keeper, now_ms)) return false;
+    if (keeper->tls != NULL) keeper->tls->keeper = 0;
+    keeper->tls = tls;
+    tls->keeper = (uint16_t)(index + 1);
+    return true;
+}
+
+static void keep_or_free_buffers(rd_tls_flow *flow) {
+    rd_tls *tls = rd_tls_of(flow->conn);
+    const uint64_t now_ms = flow->conn->set->loop->now_ms;
+    if (tls->keeper == 0 && !find_keeper(flow, tls, now_ms)) {
+        SSL_free_buffers(tls->ssl);
+    } else {
+        flow->keepers[tls->keeper - 1].used_ms = now_ms;
+    }
+}
+
+void rd_tls_give_up_keeper(rd_conn *conn) {
+    rd_tls *tls = rd_tls_of(conn);
+    if (tls->keeper > 0) rd_tls_flow_of(conn)->keepers[tls->keeper - 1].tls = NULL;
+    tls->keeper = 0;
+}
+
 rd_tls_flow *rd_tls_enter(rd_conn *conn, const char *came, size_t len) {
     rd_tls_flow *flow = rd_tls_flow_of(conn);
     assert(flow->came_len == 0);
     clear_errors();
+    flow->conn = conn;
     flow->came = came;
     flow->came_len = len;
     return flow;
 }
 
-void rd_tls_leave(rd_tls_flow *flow) {
+void rd_tls_leave(rd_tls_flow *flow, bool worked) {
     flow->came_len = 0;
-    clear_errors();
+    keep_or_free_buffers(flow);
+    if (!worked) clear_errors();
 }
 
 ssize_t rd_tls_receive(rd_conn *conn, char *bytes, size_t size) {

@@ -21,14 +21,27 @@
 #define RD_TLS_RECORD_BYTES 16344 /* of plain text: four such records fit into what is gathered */
 #define RD_TLS_RECORD_MAX   16384
 #define RD_TLS_GATHERED     65536 /* bytes for one send(2) */
+#define RD_TLS_KEPT         128   /* connections of a context whose buffers OpenSSL keeps */
+#define RD_TLS_KEPT_IDLE_MS 1000  /* then another connection may have the place */
+
+/* A connection whose two buffers, for 16 KiB each, OpenSSL keeps from one call to the next. To
+ * allocate them is a part of what a small request costs. The buffers of all others are freed as
+ * soon as they are empty, because most connections are idle. */
+typedef struct rd_tls_keeper {
+    struct rd_tls *tls; /* NULL: the place is free */
+    uint64_t used_ms;
+} rd_tls_keeper;
 
 /* What one call has received and not decrypted, has encrypted and not sent. */
 typedef struct rd_tls_flow {
+    rd_conn *conn; /* the connection of the call */
     const char *came;
     size_t came_len;
     char *out;
     size_t out_len, out_capacity;
     char *plain; /* room for pieces that share a record, or are read from a file */
+    rd_tls_keeper keepers[RD_TLS_KEPT];
+    uint32_t next_keeper; /* the one that is looked at next */
 } rd_tls_flow;
 
 /* What the connections of a listener, or outgoing ones, share: the certificates they show, the keys
@@ -54,6 +67,7 @@ typedef struct rd_tls {
     rd_tls_hello hello;
     uint32_t shaken; /* bytes that came for the handshake */
     uint16_t extra;  /* messages that cost work and carry nothing, since then */
+    uint16_t keeper; /* one more than its index; 0: none */
     bool is_held;    /* `unsent` waits for the rest of its packet, not for the socket */
     bool has_shaken;
     bool has_ended;  /* the peer's close_notify has come */
@@ -76,9 +90,13 @@ static inline rd_tls_flow *rd_tls_flow_of(rd_conn *conn) {
 void rd_tls_flow_init(rd_tls_context *context);
 void rd_tls_flow_clear(rd_tls_context *context);
 
-/* Around every call of OpenSSL that may note an error; the bytes are what it may read. */
+/* Around every call of OpenSSL that may note an error; the bytes are what it may read. With
+ * `worked` it has noted none, and the queue need not be looked at. */
 rd_tls_flow *rd_tls_enter(rd_conn *conn, const char *came, size_t len);
-void rd_tls_leave(rd_tls_flow *flow);
+void rd_tls_leave(rd_tls_flow *flow, bool worked);
+
+/* The connection ends, and another may have its place among those whose buffers are kept. */
+void rd_tls_give_up_keeper(rd_conn *conn);
 
 /* Ciphertext that came before, else from the socket: what read(2) returns. */
 ssize_t rd_tls_receive(rd_conn *conn, char *bytes, size_t size);

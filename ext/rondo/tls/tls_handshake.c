@@ -53,6 +53,7 @@ void rd_tls_end(rd_conn *conn) {
     if (tls->has_shaken) shaken->open--;
     if (!tls->has_shaken && rd_conn_layer(conn)->has_heard) shaken->failed++;
     rd_conn_layer(conn)->has_heard = false;
+    rd_tls_give_up_keeper(conn);
     SSL_free(tls->ssl);
     tls->ssl = NULL;
     tls->has_shaken = false;
@@ -124,7 +125,7 @@ static int go_on(rd_conn *conn, const char *came, size_t len) {
     const int code = result == 1 ? 1 : waits ? 0 : code_of_error();
     if (code == 1) rd_buffer_append(&tls->ahead, flow->came, flow->came_len);
     if (code < 0) tls->reason = reason_of(tls->ssl, code);
-    rd_tls_leave(flow);
+    rd_tls_leave(flow, false);
     return code;
 }
 

@@ -60,5 +60,5 @@ void rd_tls_identify(rd_conn *conn, rd_identity *identity) {
     identity->is_asked = asks(tls->ssl);
     if (identity->is_asked) add_certificate(tls->ssl, identity);
     if (conn->set->settings->tls_env != 0) add_protection(tls, identity);
-    rd_tls_leave(flow);
+    rd_tls_leave(flow, false);
 }

@@ -163,7 +163,7 @@ SSL_CTX *rd_tls_set_new(const rd_tls_options *options, char error[RD_TLS_ERROR_M
     SSL_CTX_set_options(set, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_IGNORE_UNEXPECTED_EOF);
     /* No partial writes: a client may ask for records of 512 bytes, and a piece is then several. */
-    SSL_CTX_set_mode(set, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(set, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_read_ahead(set, 0); /* tls_read() needs what OpenSSL keeps to be one record */
     set_groups(set);
     rd_tls_prepare_tickets(set);

@@ -50,6 +50,6 @@ bool rd_tls_stands_for(rd_conn *conn, rd_slice host) {
     rd_tls_flow *flow = rd_tls_enter(conn, NULL, 0);
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     const bool stands = name == NULL || is_same(name, wanted) || is_named(ssl, wanted);
-    rd_tls_leave(flow);
+    rd_tls_leave(flow, false);
     return stands;
 }
