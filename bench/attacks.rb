@@ -125,8 +125,9 @@ module Bench
 
         Rondo #{Servers.all["rondo"].version.call}, #{THREADS} threads; #{PER_SECOND} requests a second of a
         bystander; #{@rounds} rounds of #{@seconds} s in quiet, #{@seconds} s while the attack begins and #{@seconds} s
-        while it goes on, medians. Clients that are thrown out come back, #{Attacker::PER_SECOND} a second; an attack on
-        TLS is repeated as soon as it is over. Memory is the growth of the highest from quiet to the end of the attack.
+        while it goes on, medians. Clients that are thrown out come back, #{Attacker::PER_SECOND} a second; as many of
+        those that may stay leave and come back. An attack on TLS is repeated as soon as it is over. Memory is the
+        growth of the highest from quiet to the end of the attack.
 
         | attack | clients | p99 in quiet, ms | p99 beside it, ms | ratio (rounds) | longest as it begins, ms | longest then, ms | unanswered | memory, MB | KB a client |
         |---|---|---|---|---|---|---|---|---|---|

@@ -7,15 +7,12 @@ require_relative "attacker"
 require_relative "../test/integration/http2/attacks"
 
 module Bench
-  # One kind of attack until the process is killed. Clients that flood come back when the server has thrown them out,
-  # clients that stay begin anew after a while.
+  # One kind of attack until the process is killed. Clients that flood come back when the server has thrown them out.
+  # Of the clients that stay, as many as that leave and come back.
   class HTTP2Attacker < Attacker
-    SIZE = 1000
-    STAY_SECONDS = 1
-
     # @yield when the first clients have begun
     def call(&begun)
-      HTTP2Attacks::STAYING.include?(@kind) ? stay(&begun) : flood(&begun)
+      HTTP2Attacks::STAYING.key?(@kind) ? stay(&begun) : flood(&begun)
     end
 
     private
@@ -49,18 +46,21 @@ module Bench
       true
     end
 
+    # Each of them comes back when it has stayed as long as all of them together need to come back.
     def stay
-      attacks = HTTP2Attacks.new(@port, SIZE)
+      clients = Array.new(@count) { begin_staying }
+      yield
       loop do
-        attacks.public_send(@kind) do |clients|
-          yield if block_given? && !@begun
-          @begun = true
-          sleep STAY_SECONDS
-          clients.each(&:close)
-        end
-      rescue SystemCallError
-        sleep STAY_SECONDS # the server refuses more
+        sleep 0.05
+        clients.shift(PER_SECOND / 20).each { |client| client&.close }
+        clients.push(*Array.new(@count - clients.size) { begin_staying })
       end
+    end
+
+    def begin_staying
+      HTTP2Attacks.begin_one(@kind, @port)
+    rescue SystemCallError
+      nil # the server refuses more
     end
   end
 end

@@ -101,6 +101,19 @@ static void put_head_with(wire *to, uint32_t id, unsigned flags, const char *fie
     put_frame(to, NGHTTP2_HEADERS, flags | NGHTTP2_FLAG_END_HEADERS, id, block.bytes, block.len);
 }
 
+/* A head or trailers with a field of 4 KB, and this many references to it: a byte each. */
+__attribute__((unused)) static void put_repeated(wire *to, uint32_t id, unsigned flags,
+                                                 const char *fields, size_t references) {
+    static wire block;
+    block.len = 0;
+    put_fields(&block, fields);
+    put(&block, "\x40\x01x", 3);
+    put_length(&block, 4000);
+    for (int i = 0; i < 4000; i++) put(&block, "a", 1);
+    while (references-- > 0) put(&block, "\xbe", 1);
+    put_frame(to, NGHTTP2_HEADERS, flags | NGHTTP2_FLAG_END_HEADERS, id, block.bytes, block.len);
+}
+
 #define HEAD_FIELDS(method, path) ":method " method "\n:scheme http\n:path " path "\n:authority a"
 
 __attribute__((unused)) static void put_get(wire *to, uint32_t id, const char *path) {

@@ -38,16 +38,36 @@ static void fail_for_frame(rd_http2 *http2, rd_http2_fault fault) {
     }
 }
 
-/* Returns whether the library can go on. */
-static bool read_piece(rd_http2 *http2, const char *bytes, size_t len) {
-    rd_http2_fault fault;
+/* Lets the library read what was checked. It stops where it has decoded much. If it stops behind
+ * the last byte, its frame is not taken yet. Returns how much it has read, or its error. */
+static ssize_t give(rd_http2 *http2, const char *bytes) {
+    size_t given = 0;
+    do {
+        http2->decoded_now = 0;
+        http2->is_paused = false;
+        const ssize_t used = nghttp2_session_mem_recv(
+            http2->session, (const uint8_t *)bytes + given, http2->checked);
+        if (used < 0) return used;
+        const size_t part = http2->is_paused ? (size_t)used : http2->checked;
+        given += part;
+        http2->checked -= part;
+    } while (http2->is_paused && http2->checked == 0);
+    return (ssize_t)given;
+}
+
+/* Returns how many bytes were read, or -1: the library cannot go on. */
+static ssize_t read_piece(rd_http2 *http2, const char *bytes, size_t len) {
     const uint64_t now_ms = http2->carrier->set->loop->now_ms;
-    const size_t fine =
-        rd_http2_frames_read(&http2->frames, &http2->account, now_ms, bytes, len, &fault);
-    const ssize_t used = nghttp2_session_mem_recv(http2->session, (const uint8_t *)bytes, fine);
+    if (http2->checked == 0) {
+        const size_t piece = rd_http2_frames_piece(&http2->frames, bytes, len);
+        http2->checked = rd_http2_frames_read(&http2->frames, &http2->account, now_ms, bytes, piece,
+                                              &http2->fault);
+    }
+    const ssize_t used = give(http2, bytes);
     if (used < 0 && !http2->is_over) fail(http2, (int)used);
-    if (fault != RD_HTTP2_FINE && !http2->is_over) fail_for_frame(http2, fault);
-    return !http2->is_over && !http2->has_failed;
+    if (http2->checked == 0 && http2->fault != RD_HTTP2_FINE && !http2->is_over)
+        fail_for_frame(http2, http2->fault);
+    return http2->is_over || http2->has_failed ? -1 : used;
 }
 
 /* Reads pieces until this time, at least one. Returns how many bytes are left to be read. */
@@ -55,9 +75,9 @@ static size_t read_pieces(rd_http2 *http2, const char *bytes, size_t len, uint64
     size_t at = 0;
     if (http2->has_failed) return 0;
     do {
-        const size_t piece = rd_http2_frames_piece(&http2->frames, bytes + at, len - at);
-        if (!read_piece(http2, bytes + at, piece)) return 0;
-        at += piece;
+        const ssize_t read = read_piece(http2, bytes + at, len - at);
+        if (read < 0) return 0;
+        at += (size_t)read;
     } while (at < len && rd_clock_ns() < until);
     return len - at;
 }

@@ -13,7 +13,8 @@
 #define HEAD_OUT_MAX    1048576 /* fields of an answer */
 #define LEAST_STEP      512     /* a smaller step of a window carries nothing */
 #define FIELD_OVERHEAD  32      /* RFC 9113, section 6.5.2 */
-#define DECODED_A_POINT 16384   /* bytes of fields beyond what a head may have */
+#define DECODED_A_POINT 4096    /* bytes of fields beyond what a head may have */
+#define DECODED_AT_ONCE 32768   /* then others have their turn */
 /* The account is the limit. The library counts by another clock, and cut CONTINUATIONs twice. */
 #define CONTINUATIONS 10000
 #define RESETS        UINT32_MAX /* at once, and a second */
@@ -68,10 +69,18 @@ static bool may_decode(rd_http2 *http2, size_t len) {
     const size_t most = rd_http_shared_of(http2->carrier)->limits.head_bytes;
     const size_t before = http2->decoded > most ? http2->decoded - most : 0;
     http2->decoded += len;
+    http2->decoded_now += len;
     if (http2->decoded <= most) return true;
     size_t points = (http2->decoded - most) / DECODED_A_POINT - before / DECODED_A_POINT;
     while (points > 0 && may_spend(http2)) points--;
     return points == 0;
+}
+
+/* The library stops behind this field when it has decoded much at once. */
+static int pause_if_much(rd_http2 *http2) {
+    if (http2->decoded_now < DECODED_AT_ONCE) return 0;
+    http2->is_paused = true;
+    return NGHTTP2_ERR_PAUSE;
 }
 
 /* Trailers are checked by the library, and dropped. */
@@ -83,12 +92,12 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     if (!may_decode(http2, name_len + value_len + FIELD_OVERHEAD)) {
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
-    if (!is_request(frame)) return 0;
+    if (!is_request(frame)) return pause_if_much(http2);
     rd_http2_head_add(&http2->head, &rd_http_shared_of(http2->carrier)->limits,
                       rd_slice_of((const char *)name, name_len),
                       rd_slice_of((const char *)value, value_len));
     count_head(http2);
-    return 0;
+    return pause_if_much(http2);
 }
 
 static bool ends_stream(const nghttp2_frame *frame) {

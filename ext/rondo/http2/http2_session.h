@@ -28,10 +28,13 @@ typedef struct rd_http2 {
     rd_lines *lines;
     rd_list streams; /* rd_http2_stream, see http2_stream.h */
     rd_http2_head head;
-    rd_deferred later;   /* input that was not read yet, in the carrier's `input`; or the end */
-    size_t head_counted; /* of its memory, in the ledger */
-    size_t decoded;      /* bytes of the fields of the head or the trailers that come */
-    int32_t head_id;     /* the stream whose head came last */
+    rd_deferred later;    /* input that was not read yet, in the carrier's `input`; or the end */
+    size_t head_counted;  /* of its memory, in the ledger */
+    size_t decoded;       /* bytes of the fields of the head or the trailers that come */
+    size_t decoded_now;   /* of these, in the piece of input that the library reads */
+    size_t checked;       /* bytes whose frames were checked, and that it has not read */
+    rd_http2_fault fault; /* what was found behind them */
+    int32_t head_id;      /* the stream whose head came last */
     rd_http2_frames frames;
     rd_http2_account account;
     rd_http2_flight flight; /* bytes that the library has given to the carrier */
@@ -43,6 +46,7 @@ typedef struct rd_http2 {
     uint8_t unanswered; /* PINGs since then */
     uint8_t section;    /* the header section that came last, see http1_state.h */
     bool is_busy;       /* the library runs */
+    bool is_paused;     /* it has stopped in the middle of a piece */
     bool is_over;       /* the connection is closed */
     bool has_failed;    /* a GOAWAY with an error is queued */
     bool is_warned;     /* a GOAWAY that asks for no more streams is queued */

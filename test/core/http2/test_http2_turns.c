@@ -78,6 +78,44 @@ static void test_no_room_for_input_that_waits(void) {
     finish(fd);
 }
 
+/* The library stops within the head and the trailers, and behind their last field. */
+static void test_heads_that_decode_to_much(void) {
+    const int fd = begin_with(answer_path);
+    for (uint32_t i = 0; i < 50; i++) {
+        const uint32_t id = 4 * i + 1;
+        put_repeated(&out, id, 0, HEAD_FIELDS("POST", "/much"), i / 2);
+        if (i % 2 > 0) put_data(&out, id, "12345", false);
+        put_repeated(&out, id, NGHTTP2_FLAG_END_STREAM, "", 24 - i / 2);
+        if (i % 4 > 1) put_get(&out, id + 2, "/more");
+        tell(fd, &out);
+        CHECK_STR(peer_of(id)->body, "/much");
+        CHECK(peer_of(id)->ended);
+        if (i % 4 > 1) CHECK_STR(peer_of(id + 2)->body, "/more");
+    }
+    CHECK_INT(server_said.goaway, NO_CODE);
+    finish(fd);
+}
+
+/* The same in all pieces that a network may make of it, and a fault behind it. */
+static void test_heads_that_decode_to_much_in_two_parts(void) {
+    static wire said;
+    said.len = 0;
+    put_repeated(&said, 1, NGHTTP2_FLAG_END_STREAM, HEAD_FIELDS("GET", "/much"), 24);
+    const size_t head = said.len;
+    put_frame(&said, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    for (size_t cut = said.len - 50; cut < said.len; cut++) {
+        const int fd = begin_with(answer_path);
+        send_part(fd, said.bytes, cut);
+        turns(3);
+        CHECK_INT(server_said.goaway, NO_CODE);
+        send_part(fd, said.bytes + cut, said.len - cut);
+        tell(fd, &out);
+        if (cut >= head) CHECK_STR(peer_of(1)->body, "/much");
+        CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
+        finish(fd);
+    }
+}
+
 /* The rest of what it said is nonsense. */
 static void test_input_that_waits_and_is_wrong(void) {
     const int fd = begin_with(answer_path);
@@ -182,6 +220,8 @@ static void test_all(void) {
     test_input_that_waits();
     test_no_room_for_input_that_waits();
     test_input_that_waits_and_is_wrong();
+    test_heads_that_decode_to_much();
+    test_heads_that_decode_to_much_in_two_parts();
     test_input_of_a_connection_that_fails();
     test_a_client_that_goes_meanwhile();
     test_a_client_that_goes_with_its_streams(false);

@@ -168,62 +168,43 @@ class HTTP2Attacks
     end
   end
 
-  # Those that stay.
+  # Those that stay: how many times fewer clients than `size` a large attack has, and what each of them says. Those that
+  # read nothing have small buffers.
+  STAYING = {
+    half_heads: [1, -> { frame(HEADERS, 0, 1, block("GET", "/")) }],
+    silent_streams: [5, -> { each_stream { |id| post(id, "/size") } }],
+    slow_uploads: [5, -> { each_stream { |id| post(id, "/size") + frame(DATA, 0, id, "a") } }],
+    closed_windows: [10, -> { unread(0) }],
+    windows_of_a_byte: [10, -> { unread(1) }],
+    slow_readers: [10, -> { unread(1 << 30) }],
+    streams_beyond_the_limit: [20, -> { each_stream(5000) { |id| get(id, "/answer") } }],
+    idle: [1, -> { "" }]
+  }.freeze
+  UNREAD = %i[closed_windows windows_of_a_byte slow_readers].freeze
 
-  def half_heads
-    yield clients(@size) { |client| client.say(frame(HEADERS, 0, 1, self.class.block("GET", "/"))) }
+  def self.each_stream(count = STREAMS, &block)
+    Array.new(count) { |index| block.call((2 * index) + 1) }.join
   end
 
-  def silent_streams
-    yield clients(@size / 5) { |client| client.say(each_stream { |id| post(id, "/size") }) }
+  def self.unread(window)
+    setting(4, window) + frame(WINDOW_UPDATE, 0, 0, [1 << 30].pack("N")) + each_stream { |id| get(id, "/answer") }
   end
 
-  def slow_uploads
-    yield clients(@size / 5) { |client| client.say(each_stream { |id| post(id, "/size") + frame(DATA, 0, id, "a") }) }
+  # @return [Client] one that stays, when it has said what it says; they acknowledge no settings
+  def self.begin_one(name, port)
+    text = (@texts ||= {})[name] ||= instance_exec(&STAYING.fetch(name).last)
+    Client.new(port, receive_bytes: UNREAD.include?(name) ? 4096 : nil).tap { |client| client.say_some(text) }
   end
 
-  def closed_windows
-    yield unread(0)
+  STAYING.each do |name, (fewer, _)|
+    define_method(name) do |&block|
+      block.call(Array.new([@size / fewer, 1].max) { self.class.begin_one(name, @port) })
+    end
   end
-
-  def windows_of_a_byte
-    yield unread(1)
-  end
-
-  # Reads nothing of a hundred answers, for which its windows are open.
-  def slow_readers
-    yield unread(1 << 30)
-  end
-
-  # They acknowledge no settings, and read nothing.
-  def streams_beyond_the_limit
-    text = Array.new(5000) { |index| get((2 * index) + 1, "/answer") }.join
-    yield clients([@size / 20, 1].max) { |client| client.say_some(text) }
-  end
-
-  def idle
-    yield clients(@size) { nil }
-  end
-
-  STAYING = %i[half_heads silent_streams slow_uploads closed_windows windows_of_a_byte slow_readers
-               streams_beyond_the_limit idle].freeze
 
   private
 
-  def frame(...) = self.class.frame(...)
-  def get(...) = self.class.get(...)
-  def post(...) = self.class.post(...)
-
-  def each_stream(&block)
-    Array.new(STREAMS) { |index| block.call((2 * index) + 1) }.join
-  end
-
-  def unread(window)
-    text = self.class.setting(4, window) + frame(WINDOW_UPDATE, 0, 0, [1 << 30].pack("N")) + each_stream { |id| get(id, "/answer") }
-    clients(@size / 10, receive_bytes: 4096) { |client| client.say(text) }
-  end
-
-  def clients(count, **options, &block)
-    Array.new(count) { Client.new(@port, **options) }.each(&block)
+  def clients(count, &block)
+    Array.new(count) { Client.new(@port) }.each(&block)
   end
 end

@@ -76,7 +76,7 @@ class HTTP2AttacksTest < HTTP2Case
   def check(server, path: "/")
     ask2(server, path)
     HTTP2Attacks::FLOODS.each_key { |name| flood(server, name, path) }
-    HTTP2Attacks::STAYING.each { |name| besiege(server, [name], path) { nil } }
+    HTTP2Attacks::STAYING.each_key { |name| besiege(server, [name], path) { nil } }
     besiege(server, %i[slow_uploads closed_windows rapid_reset half_heads bombs idle], path) { nil }
     refute_match(/BUG|Segmentation|Assertion|sanitizer/i, server.log)
   end
