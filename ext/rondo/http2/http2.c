@@ -43,30 +43,30 @@ static void fail_for_frame(rd_http2 *http2, rd_http2_fault fault) {
 static ssize_t give(rd_http2 *http2, const char *bytes) {
     size_t given = 0;
     do {
-        http2->decoded_now = 0;
-        http2->is_paused = false;
+        http2->input.decoded_now = 0;
+        http2->input.is_paused = false;
         const ssize_t used = nghttp2_session_mem_recv(
-            http2->session, (const uint8_t *)bytes + given, http2->checked);
+            http2->session, (const uint8_t *)bytes + given, http2->input.checked);
         if (used < 0) return used;
-        const size_t part = http2->is_paused ? (size_t)used : http2->checked;
+        const size_t part = http2->input.is_paused ? (size_t)used : http2->input.checked;
         given += part;
-        http2->checked -= part;
-    } while (http2->is_paused && http2->checked == 0);
+        http2->input.checked -= part;
+    } while (http2->input.is_paused && http2->input.checked == 0);
     return (ssize_t)given;
 }
 
 /* Returns how many bytes were read, or -1: the library cannot go on. */
 static ssize_t read_piece(rd_http2 *http2, const char *bytes, size_t len) {
     const uint64_t now_ms = http2->carrier->set->loop->now_ms;
-    if (http2->checked == 0) {
+    if (http2->input.checked == 0) {
         const size_t piece = rd_http2_frames_piece(&http2->frames, bytes, len);
-        http2->checked = rd_http2_frames_read(&http2->frames, &http2->account, now_ms, bytes, piece,
-                                              &http2->fault);
+        http2->input.checked = rd_http2_frames_read(&http2->frames, &http2->account, now_ms, bytes,
+                                                    piece, &http2->input.fault);
     }
     const ssize_t used = give(http2, bytes);
     if (used < 0 && !http2->is_over) fail(http2, (int)used);
-    if (http2->checked == 0 && http2->fault != RD_HTTP2_FINE && !http2->is_over)
-        fail_for_frame(http2, http2->fault);
+    if (http2->input.checked == 0 && http2->input.fault != RD_HTTP2_FINE && !http2->is_over)
+        fail_for_frame(http2, http2->input.fault);
     return http2->is_over || http2->has_failed ? -1 : used;
 }
 
@@ -105,6 +105,7 @@ static size_t read_until(rd_http2 *http2, const char *bytes, size_t len, uint64_
     return rd_http2_leave(http2) && rd_conn_is_open(carrier) ? left : 0;
 }
 
+/* A client that sends little never waits for those that send much. */
 static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
     rd_http2 *http2 = rd_http2_of(carrier);
     rd_conn_set *set = carrier->set;
@@ -113,7 +114,7 @@ static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
     size_t left = len;
     rd_conn_ref(carrier);
     rd_http2_hear(http2);
-    if (until > 0) left = read_until(http2, bytes, len, until);
+    if (until > 0 || len <= RD_HTTP2_PIECE) left = read_until(http2, bytes, len, until);
     if (left > 0 && !put_off(http2, bytes + len - left, left)) {
         read_until(http2, bytes + len - left, left, UINT64_MAX);
     }

@@ -28,7 +28,7 @@ static bool is_request(const nghttp2_frame *frame) {
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
     rd_http2 *http2 = data;
     (void)session;
-    http2->decoded = 0;
+    http2->input.decoded = 0;
     if (!is_request(frame)) return 0;
     http2->head_id = frame->hd.stream_id;
     rd_http2_head_begin(&http2->head);
@@ -67,19 +67,19 @@ static int charge(rd_http2 *http2) {
 /* A byte can decode to a field of 4 KiB, and the library looks at each byte of it. */
 static bool may_decode(rd_http2 *http2, size_t len) {
     const size_t most = rd_http_shared_of(http2->carrier)->limits.head_bytes;
-    const size_t before = http2->decoded > most ? http2->decoded - most : 0;
-    http2->decoded += len;
-    http2->decoded_now += len;
-    if (http2->decoded <= most) return true;
-    size_t points = (http2->decoded - most) / DECODED_A_POINT - before / DECODED_A_POINT;
+    const size_t before = http2->input.decoded > most ? http2->input.decoded - most : 0;
+    http2->input.decoded += len;
+    http2->input.decoded_now += len;
+    if (http2->input.decoded <= most) return true;
+    size_t points = (http2->input.decoded - most) / DECODED_A_POINT - before / DECODED_A_POINT;
     while (points > 0 && may_spend(http2)) points--;
     return points == 0;
 }
 
 /* The library stops behind this field when it has decoded much at once. */
 static int pause_if_much(rd_http2 *http2) {
-    if (http2->decoded_now < DECODED_AT_ONCE) return 0;
-    http2->is_paused = true;
+    if (http2->input.decoded_now < DECODED_AT_ONCE) return 0;
+    http2->input.is_paused = true;
     return NGHTTP2_ERR_PAUSE;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define PREFACE_BYTES 24
-#define PIECE         256
 
 /* Types of frames and flags: RFC 9113, section 6. */
 enum { DATA = 0, HEADERS = 1, PRIORITY = 2, RST_STREAM = 3, WINDOW_UPDATE = 8, CONTINUATION = 9 };
@@ -124,15 +123,15 @@ static size_t least(size_t a, size_t b) {
 
 /* What a body may add to a piece, and what it weighs. */
 static size_t payload_of(uint8_t type, size_t left, size_t weight) {
-    return type == DATA ? left : least(left, weight < PIECE ? PIECE - weight : 0);
+    return type == DATA ? left : least(left, weight < RD_HTTP2_PIECE ? RD_HTTP2_PIECE - weight : 0);
 }
 
 size_t rd_http2_frames_piece(const rd_http2_frames *frames, const char *bytes, size_t len) {
-    if (frames->header_len > 0) return least(len, PIECE);
+    if (frames->header_len > 0) return least(len, RD_HTTP2_PIECE);
     size_t left = frames->skip;
     size_t at = least(len, payload_of(frames->header[3], left, 0));
     size_t weight = frames->header[3] == DATA ? 0 : at;
-    while (at >= left && at < len && weight < PIECE) {
+    while (at >= left && at < len && weight < RD_HTTP2_PIECE) {
         if (len - at < RD_HTTP2_HEADER_LEN) return len;
         const uint8_t *header = (const uint8_t *)bytes + at;
         const size_t length = length_of(header);

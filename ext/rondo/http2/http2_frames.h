@@ -36,8 +36,11 @@ typedef struct rd_http2_frames {
 
 void rd_http2_frames_init(rd_http2_frames *frames);
 
-/* Returns how many of the bytes make a piece that takes the library little time: 256 bytes of heads
- * or of small frames, each of which may stand for kilobytes, or any number of bytes of bodies. */
+/* Bytes of heads or of small frames, each of which may stand for kilobytes. */
+#define RD_HTTP2_PIECE 256
+
+/* Returns how many of the bytes make a piece that takes the library little time: RD_HTTP2_PIECE, or
+ * any number of bytes of bodies. */
 size_t rd_http2_frames_piece(const rd_http2_frames *frames, const char *bytes, size_t len);
 
 /* Returns how many of the bytes the library may have: all of them, or those before the rest of a

@@ -22,35 +22,42 @@
 #include "request/line.h"
 #include "transport/deferred.h"
 
+/* What the library makes of the input. */
+typedef struct rd_http2_input {
+    size_t decoded;       /* bytes of the fields of the head or the trailers that come */
+    size_t decoded_now;   /* of these, since the library was entered */
+    size_t checked;       /* bytes whose frames were checked, and that it has not read */
+    rd_http2_fault fault; /* what was found behind them */
+    bool is_paused;       /* it has stopped before the last of them */
+} rd_http2_input;
+
 typedef struct rd_http2 {
     nghttp2_session *session;
     rd_conn *carrier;
     rd_lines *lines;
     rd_list streams; /* rd_http2_stream, see http2_stream.h */
     rd_http2_head head;
-    rd_deferred later;    /* input that was not read yet, in the carrier's `input`; or the end */
-    size_t head_counted;  /* of its memory, in the ledger */
-    size_t decoded;       /* bytes of the fields of the head or the trailers that come */
-    size_t decoded_now;   /* of these, in the piece of input that the library reads */
-    size_t checked;       /* bytes whose frames were checked, and that it has not read */
-    rd_http2_fault fault; /* what was found behind them */
-    int32_t head_id;      /* the stream whose head came last */
+    rd_deferred later;   /* input that was not read yet, in the carrier's `input`; or the end */
+    size_t head_counted; /* of its memory, in the ledger */
+    rd_http2_input input;
+    int32_t head_id; /* the stream whose head came last */
     rd_http2_frames frames;
     rd_http2_account account;
     rd_http2_flight flight; /* bytes that the library has given to the carrier */
     uint32_t stream_count;  /* of `streams` */
     uint32_t window_room;   /* bytes that large windows of streams may still have */
+    uint32_t untaken;       /* bytes of complete answers of which the client takes nothing */
     uint32_t served;
     uint32_t unread;    /* bytes on their way when the client was last asked for a sign of life */
     uint64_t heard_ms;  /* when something came from it */
     uint8_t unanswered; /* PINGs since then */
     uint8_t section;    /* the header section that came last, see http1_state.h */
     bool is_busy;       /* the library runs */
-    bool is_paused;     /* it has stopped in the middle of a piece */
     bool is_over;       /* the connection is closed */
     bool has_failed;    /* a GOAWAY with an error is queued */
     bool is_warned;     /* a GOAWAY that asks for no more streams is queued */
     bool is_ended;      /* its streams are being closed */
+    bool is_held;       /* no more requests are taken until there are fewer of them */
     bool is_ending;     /* no stream comes any more: the connection ends with the last one */
 } rd_http2;
 
@@ -72,6 +79,7 @@ typedef struct rd_http2_stream {
     size_t sink_room;
     uint32_t round;       /* the PINGs that were answered, see http2_flight.h */
     uint32_t in_round;    /* bytes that it gave since then */
+    uint32_t untaken;     /* bytes of the connection's that are its */
     bool is_upgrade : 1;  /* an extended CONNECT */
     bool input_ended : 1; /* the client sends no more */
     bool is_whole : 1;    /* it has said so, and is not just gone */

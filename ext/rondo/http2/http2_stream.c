@@ -14,6 +14,8 @@
 
 #define LEAST_WINDOW 65536 /* a smaller one is left as it is */
 #define SHORT_ANSWER 16384 /* bytes */
+#define FRAME_BYTES  16384 /* the library asks for less if a window has no room for more */
+#define UNTAKEN_MAX  (16 * SHORT_ANSWER)
 
 /* ---- the transport: what comes ---- */
 
@@ -68,6 +70,30 @@ static ssize_t later(void) {
     return -1;
 }
 
+/* A complete answer waits for its client. Of a long one as much counts as of a short one, so that a
+ * client may have some downloads, and others beside them. */
+static void count_untaken(rd_http2_stream *stream) {
+    rd_http2 *http2 = stream->http2;
+    const size_t own = rd_outq_own(&stream->conn->out);
+    if (stream->untaken > 0 || stream->conn->state != RD_CONN_FINISHING) return;
+    stream->untaken = (uint32_t)(own < SHORT_ANSWER ? own : SHORT_ANSWER);
+    http2->untaken += stream->untaken;
+    if (http2->is_held || http2->untaken < UNTAKEN_MAX) return;
+    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
+    http2->is_held = true;
+    handler->on_held(handler, http2->lines, true);
+}
+
+static void forget_untaken(rd_http2_stream *stream) {
+    rd_http2 *http2 = stream->http2;
+    http2->untaken -= stream->untaken;
+    stream->untaken = 0;
+    if (!http2->is_held || http2->untaken >= UNTAKEN_MAX) return;
+    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
+    http2->is_held = false;
+    handler->on_held(handler, http2->lines, false);
+}
+
 static ssize_t fill_sink(rd_http2_stream *stream, const struct iovec *iov, int count) {
     size_t sent = 0;
     for (int i = 0; i < count && stream->sink_room > 0; i++) {
@@ -95,6 +121,7 @@ static ssize_t offer(rd_conn *conn, const struct iovec *iov, int count) {
         errno = EPIPE;
         return -1;
     }
+    if (taken < conn->out.bytes) count_untaken(stream);
     return taken > 0 ? (ssize_t)taken : later();
 }
 
@@ -107,8 +134,10 @@ static ssize_t stream_write(rd_conn *conn, const struct iovec *iov, int count, b
     if (!rd_conn_is_open(rd_conn_carrier(conn))) return later();
     stream->head_waits = false;
     resume(stream);
-    if (stream->http2->is_busy || !rd_http2_has_room(stream->http2)) return later();
-    return offer(conn, iov, count);
+    if (stream->http2->is_busy) return later();
+    if (rd_http2_has_room(stream->http2)) return offer(conn, iov, count);
+    count_untaken(stream);
+    return later();
 }
 
 /* A thread has read the next part, if the file system does not say what is in memory. That was for
@@ -196,7 +225,8 @@ static void stream_close(rd_conn *conn) {
     rd_http2_stream *stream = rd_http2_stream_of(conn);
     rd_http2 *http2 = stream->http2;
     leave_session(stream);
-    if (!rd_conn_is_open(http2->carrier)) return;
+    if (!rd_conn_is_open(http2->carrier)) return; /* none of its requests is taken any more */
+    if (stream->untaken > 0) forget_untaken(stream);
     say_end(stream);
     if (!http2->head.is_decoding) rd_http2_expect(http2); /* that has its deadline already */
     rd_http2_send(http2);
@@ -380,6 +410,7 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
     }
     const bool is_over = (*flags & NGHTTP2_DATA_FLAG_EOF) != 0;
     if (!is_over && taken == 0) stream->is_deferred = true;
+    if (!is_over && taken == len && len < FRAME_BYTES) count_untaken(stream); /* by its window */
     rd_conn_unref(conn);
     if (has_gone && taken == 0) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     return taken > 0 || is_over ? (ssize_t)taken : NGHTTP2_ERR_DEFERRED;

@@ -27,6 +27,9 @@ struct rd_handler {
     /* The protocol lets go of a request that has a place (rd_place): it is answered, or its client
      * has gone. The request leaves that place. Only called after on_request() has returned. */
     void (*on_left)(rd_handler *handler, rd_request *request);
+    /* The client of a connection that carries others takes nothing of the answers that it has: no
+     * more of its requests are taken. Or it takes them again. */
+    void (*on_held)(rd_handler *handler, rd_lines *lines, bool is_held);
     /* A source of which the application has taken no event will have none. */
     void (*on_withdrawn)(rd_handler *handler, rd_event_source *source);
 };

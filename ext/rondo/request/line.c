@@ -16,13 +16,13 @@ static void init(rd_line *line, uint32_t seats) {
     line->len = 0;
     line->seats = seats;
     line->inside = line->away = 0;
-    line->is_full = false;
+    line->is_full = line->is_held = false;
 }
 
 void rd_line_place(rd_line *line, rd_list *fifo, rd_list *full) {
     rd_list *node = &line->standing.node;
     const bool waits = !rd_list_is_empty(&line->waiting), is_linked = rd_list_is_linked(node);
-    const bool is_full = line->inside >= line->seats;
+    const bool is_full = line->is_held || line->inside >= line->seats;
     if (is_linked && waits && line->is_full == is_full) return;
     if (is_linked) rd_list_unlink(node);
     line->is_full = waits && is_full;

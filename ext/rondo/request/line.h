@@ -11,7 +11,8 @@
  * call holds a place in the application: a call that waits for its client, or stands aside, or that
  * another worker answers has none. A connection that carries no others has one request at a time:
  * the request is a line by itself and has its own rd_standing. A connection that carries others has
- * an rd_lines. Under the loop lock.
+ * an rd_lines. Nothing is taken from a line that is held, because its client takes nothing of the
+ * answers that it has. Under the loop lock.
  */
 #ifndef RD_REQUEST_LINE_H
 #define RD_REQUEST_LINE_H
@@ -35,7 +36,8 @@ typedef struct rd_line {
     uint32_t seats;
     uint32_t inside; /* seats that are taken; more than there are while others leave threads free */
     uint32_t away;   /* requests that other workers answer: at most as many as there are seats */
-    bool is_full;    /* it stands among the lines that wait for a seat */
+    bool is_full;    /* it stands among the lines that wait for a seat, or that are held */
+    bool is_held;
 } rd_line;
 
 /* The lines of a connection that carries others: one for requests to the application, one for
@@ -53,7 +55,14 @@ void rd_lines_ref(rd_lines *lines);
 void rd_lines_unref(rd_lines *lines);
 
 /* Call it when `waiting` or `inside` has changed. The line stands in one of the lists, or in none:
- * at the end of `fifo` if its next request may be taken, of `full` if all its seats are taken. */
+ * at the end of `fifo` if its next request may be taken, of `full` if all its seats are taken or it
+ * is held. */
 void rd_line_place(rd_line *line, rd_list *fifo, rd_list *full);
+
+/* How many of its requests do not wait for a thread, but for their line. */
+static inline uint32_t rd_line_behind(const rd_line *line) {
+    const uint32_t most = line->is_held ? 0 : line->seats;
+    return line->len > most ? line->len - most : 0;
+}
 
 #endif

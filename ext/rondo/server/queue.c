@@ -25,13 +25,24 @@ static rd_list *fifo_for(rd_queue *queue, const void *owner) {
 }
 
 static void place_line(rd_queue *queue, rd_line *line) {
-    rd_line_place(line, fifo_for(queue, line), &queue->full);
+    rd_line_place(line, fifo_for(queue, line), line->is_held ? &queue->held : &queue->full);
+}
+
+void rd_queue_hold(rd_server *server, rd_line *line, bool is_held) {
+    rd_queue *queue = &server->queue;
+    if (rd_list_is_linked(&line->standing.node)) rd_list_unlink(&line->standing.node);
+    queue->behind -= rd_line_behind(line);
+    line->is_held = is_held;
+    queue->behind += rd_line_behind(line);
+    place_line(queue, line);
 }
 
 RD_APART static void join_line(rd_queue *queue, rd_request *request, rd_line *line) {
     request->queued.line = line;
     rd_request_join_line(request, line);
-    queue->behind += line->len++ >= line->seats;
+    queue->behind -= rd_line_behind(line);
+    line->len++;
+    queue->behind += rd_line_behind(line);
     place_line(queue, line);
 }
 
@@ -53,7 +64,9 @@ static void wait_in_line(rd_server *server, rd_request *request) {
 
 RD_APART static void leave_shared_line(rd_queue *queue, rd_request *request, rd_line *line) {
     rd_list_unlink(&request->in_queue);
-    queue->behind -= --line->len >= line->seats;
+    queue->behind -= rd_line_behind(line);
+    line->len--;
+    queue->behind += rd_line_behind(line);
     place_line(queue, line);
 }
 
@@ -449,6 +462,7 @@ void rd_queue_init(rd_queue *queue) {
     rd_list_init(&queue->lines);
     rd_list_init(&queue->next);
     rd_list_init(&queue->full);
+    rd_list_init(&queue->held);
     rd_list_init(&queue->by_age);
     rd_list_init(&queue->guests);
     rd_list_init(&queue->excess);
@@ -475,6 +489,7 @@ void rd_queue_clear(rd_queue *queue) {
     empty(queue, &queue->next);
     empty(queue, &queue->lines);
     empty(queue, &queue->full);
+    empty(queue, &queue->held);
     unref_all(&queue->excess);
     unref_all(&queue->guests);
 }

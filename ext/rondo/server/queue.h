@@ -31,11 +31,12 @@ typedef struct rd_queue {
     rd_list lines;   /* rd_standing: in the order in which they get their turn */
     rd_list next;    /* rd_standing, at most one: the line whose round continues */
     rd_list full;    /* rd_standing: lines that wait for a seat */
+    rd_list held;    /* rd_standing: lines that are held */
     rd_list by_age;  /* with queue_timeout_ms: requests in lines, the oldest first */
     rd_list guests;  /* requests of connections that may move to another worker; see handover.h */
     rd_list excess;  /* requests beyond max_queue, to be answered 503 */
     uint32_t len;    /* of requests in lines, with or without a free seat, and of guests */
-    uint32_t behind; /* of these, the requests of lines beyond their seats */
+    uint32_t behind; /* of these, the requests of lines beyond their seats, or that are held */
     uint32_t batch_count; /* of requests; UINT32_MAX: the batch is over */
     bool is_contested;    /* the round of a shared line: other clients ask, too */
     uint64_t batch_since_ns;
@@ -79,6 +80,9 @@ void rd_queue_leave(struct rd_server *server, rd_request *request);
 /* The call of the request has left its place in the application, or has one again. */
 void rd_queue_step_out(struct rd_server *server, rd_request *request);
 void rd_queue_step_in(struct rd_server *server, rd_request *request);
+
+/* No more requests are taken from the line, or they are again. */
+void rd_queue_hold(struct rd_server *server, rd_line *line, bool is_held);
 
 /* With fibers: calls that have had their seats for seat_patience_ms give them to requests that wait
  * for them. */

@@ -66,6 +66,10 @@ static void on_left(rd_handler *handler, rd_request *request) {
     }
 }
 
+static void on_held(rd_handler *handler, rd_lines *lines, bool is_held) {
+    rd_queue_hold(server_of(handler), &lines->calls, is_held);
+}
+
 static bool is_request(int code) {
     if (rd_incident_is_handshake(code)) return rd_error_class(code) == RD_ERROR_PEER;
     return rd_error_class(code) != RD_ERROR_FRAME && rd_budget_of(code) != RD_LEDGER_SUBSCRIPTIONS;
@@ -138,7 +142,8 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->conns.shares_sending = true;
     server->http.http2 = settings->http2 ? rd_http2_protocol() : NULL;
     server->conns.offer = server->http.http2 != NULL ? rd_protocol_offer_http2 : rd_protocol_offer;
-    server->handler = (rd_handler){on_request, on_refused, on_event, on_left, on_withdrawn};
+    server->handler =
+        (rd_handler){on_request, on_refused, on_event, on_left, on_held, on_withdrawn};
     server->http.handler = &server->handler;
     server->http.settings = &server->settings;
     rd_head_limits_init(&server->http.limits, settings);

@@ -6,7 +6,7 @@
 
 #include "system/clock.h"
 
-#define TURN_NS 250000 /* of a turn of the loop */
+#define TURN_NS 100000 /* of a turn of the loop */
 
 void rd_deferred_init(rd_deferred *deferred, void (*go_on)(rd_deferred *deferred)) {
     rd_list_init(&deferred->in_line);

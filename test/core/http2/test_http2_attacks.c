@@ -147,7 +147,7 @@ static void test_bombs(void) {
         send_part(fd, out.bytes, out.len);
         out.len = 0;
         turn();
-        if (rd_conn_is_open(joined)) CHECK(rd_http2_of(joined)->decoded < 5000000);
+        if (rd_conn_is_open(joined)) CHECK(rd_http2_of(joined)->input.decoded < 5000000);
         tell(fd, &out);
         CHECK_INT(server_said.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
         CHECK(server_said.closed);
