@@ -187,6 +187,7 @@ static void on_open(rd_conn *carrier) {
     rd_http_shared_of(carrier)->http2_counts.any = true;
     rd_http_shared_of(carrier)->http2_counts.connections++;
     http2->lines = rd_lines_new(seats_for(carrier));
+    http2->spare = rd_http2_spare_ref(rd_http_shared_of(carrier));
     http2->section = rd_http_shared_of(carrier)->sections.last;
     http2->window_room = CONNECTION_WINDOW;
     rd_http2_frames_init(&http2->frames);

@@ -5,6 +5,8 @@
  */
 #include "http2/http2_callbacks.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "http2/http2_request.h"
 #include "http2/http2_stream.h"
@@ -31,7 +33,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     http2->input.decoded = 0;
     if (!is_request(frame)) return 0;
     http2->head_id = frame->hd.stream_id;
-    rd_http2_head_begin(&http2->head);
+    rd_http2_head_begin(&http2->head, http2->spare->head);
     rd_http2_expect(http2);
     return 0;
 }
@@ -123,7 +125,7 @@ static void end_if_used_up(rd_http2 *http2) {
 }
 
 static void forget_head(rd_http2 *http2) {
-    rd_http2_head_clear(&http2->head);
+    rd_http2_head_end(&http2->head, http2->spare->head);
     count_head(http2);
     rd_http2_expect(http2);
 }
@@ -298,12 +300,33 @@ static nghttp2_option *new_option(void) {
     return option;
 }
 
+/* ---- memory of the library ---- */
+
+static void *take_zeros(size_t count, size_t size, void *blocks) {
+    if (size > 0 && count > SIZE_MAX / size) return NULL;
+    return memset(rd_http2_blocks_take(blocks, count * size), 0, count * size);
+}
+
+static void *take_block(size_t size, void *blocks) {
+    return rd_http2_blocks_take(blocks, size);
+}
+
+static void give_block(void *ptr, void *blocks) {
+    rd_http2_blocks_give(blocks, ptr);
+}
+
+static void *resize_block(void *ptr, size_t size, void *blocks) {
+    return rd_http2_blocks_resize(blocks, ptr, size);
+}
+
 nghttp2_session *rd_http2_new_session(rd_http2 *http2) {
     nghttp2_session_callbacks *callbacks = new_callbacks();
     nghttp2_option *option = new_option();
     nghttp2_session *session = NULL;
     if (callbacks != NULL && option != NULL) {
-        nghttp2_session_server_new2(&session, callbacks, http2, option);
+        nghttp2_mem memory = {&http2->spare->blocks, take_block, give_block, take_zeros,
+                              resize_block};
+        nghttp2_session_server_new3(&session, callbacks, http2, option, &memory);
     }
     nghttp2_session_callbacks_del(callbacks);
     nghttp2_option_del(option);

@@ -12,15 +12,39 @@
 #include "request/request.h"
 
 #define FIELD_OVERHEAD 32 /* RFC 9113, section 6.5.2 */
+#define SPARE_BYTES    4096
 
 /* An extended CONNECT becomes an upgrade by GET. What the key is does not matter: there is no
  * Sec-WebSocket-Accept on a stream (RFC 8441, section 5). */
 #define UPGRADE_LINES                                                                              \
     "upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 
-void rd_http2_head_begin(rd_http2_head *head) {
+static void take(rd_buffer *buffer, rd_buffer *spare) {
+    *buffer = *spare;
+    *spare = (rd_buffer){0};
+}
+
+void rd_http2_head_begin(rd_http2_head *head, rd_buffer spare[RD_HTTP2_HEAD_BUFFERS]) {
     rd_http2_head_clear(head);
+    take(&head->pseudo, &spare[0]);
+    take(&head->text, &spare[1]);
+    take(&head->cookies, &spare[2]);
+    take(&head->whole, &spare[3]);
     head->is_decoding = true;
+}
+
+static void keep(rd_buffer *buffer, rd_buffer *spare) {
+    if (buffer->capacity > SPARE_BYTES || spare->capacity > 0) return;
+    rd_buffer_rewind(buffer);
+    take(spare, buffer);
+}
+
+void rd_http2_head_end(rd_http2_head *head, rd_buffer spare[RD_HTTP2_HEAD_BUFFERS]) {
+    keep(&head->pseudo, &spare[0]);
+    keep(&head->text, &spare[1]);
+    keep(&head->cookies, &spare[2]);
+    keep(&head->whole, &spare[3]);
+    rd_http2_head_clear(head);
 }
 
 void rd_http2_head_clear(rd_http2_head *head) {

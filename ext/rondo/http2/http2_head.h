@@ -21,6 +21,8 @@ typedef struct rd_http2_pseudo {
     bool is_there;
 } rd_http2_pseudo;
 
+#define RD_HTTP2_HEAD_BUFFERS 4
+
 typedef struct rd_http2_head {
     rd_buffer pseudo;  /* values of pseudo-fields */
     rd_buffer text;    /* field lines */
@@ -36,7 +38,8 @@ typedef struct rd_http2_head {
     bool is_decoding;  /* between begin and finish */
 } rd_http2_head;
 
-void rd_http2_head_begin(rd_http2_head *head);
+/* Takes the buffers of a head that was put together before. */
+void rd_http2_head_begin(rd_http2_head *head, rd_buffer spare[RD_HTTP2_HEAD_BUFFERS]);
 
 void rd_http2_head_add(rd_http2_head *head, const rd_head_limits *limits, rd_slice name,
                        rd_slice value);
@@ -56,6 +59,9 @@ void rd_http2_head_fail(rd_http2_head *head, int code);
 
 /* Frees what it holds. A head between two requests holds nothing but a few bytes. */
 void rd_http2_head_clear(rd_http2_head *head);
+
+/* The same. Small buffers become spare ones where these are missing. */
+void rd_http2_head_end(rd_http2_head *head, rd_buffer spare[RD_HTTP2_HEAD_BUFFERS]);
 
 /* Whether the head asks for another protocol on its stream (RFC 8441). */
 static inline bool rd_http2_head_is_connect(const rd_http2_head *head) {

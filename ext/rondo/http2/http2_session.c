@@ -23,6 +23,7 @@ static void free_now(rd_http2 *http2) {
     rd_http2_head_clear(&http2->head);
     rd_ledger_recount(&http2->carrier->set->ledger, RD_LEDGER_INPUT, &http2->head_counted, 0);
     rd_lines_unref(http2->lines);
+    rd_http2_spare_unref(http2->spare);
     rd_free(http2);
 }
 

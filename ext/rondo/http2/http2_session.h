@@ -18,6 +18,7 @@
 #include "http2/http2_flight.h"
 #include "http2/http2_frames.h"
 #include "http2/http2_head.h"
+#include "http2/http2_spare.h"
 #include "request/handler.h"
 #include "request/line.h"
 #include "transport/deferred.h"
@@ -35,6 +36,7 @@ typedef struct rd_http2 {
     nghttp2_session *session;
     rd_conn *carrier;
     rd_lines *lines;
+    rd_http2_spare *spare;
     rd_list streams; /* rd_http2_stream, see http2_stream.h */
     rd_http2_head head;
     rd_deferred later;   /* input that was not read yet, in the carrier's `input`; or the end */

@@ -62,6 +62,7 @@ typedef struct rd_http_shared {
         bool any;         /* there was a connection */
         uint64_t refused; /* streams: the connection or all together had as many as they may */
     } http2_counts;
+    struct rd_http2_spare *http2_spare; /* of http2/; while there are connections */
     uint32_t early_calls; /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
     rd_channels *channels;          /* of upgraded connections */

@@ -59,6 +59,7 @@ static const row rows[] = {
 };
 
 static rd_head_limits limits;
+static rd_buffer spare[RD_HTTP2_HEAD_BUFFERS];
 
 static void add_lines(rd_http2_head *head, const char *text) {
     for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
@@ -75,13 +76,14 @@ static void test_rows(void) {
     rd_http2_head head = {0};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         rd_slice text = RD_SLICE("");
-        rd_http2_head_begin(&head);
+        rd_http2_head_begin(&head, spare);
         add_lines(&head, rows[i].fields);
         const int code = rd_http2_head_finish(&head, &text);
         CHECK_SAYS(code == rows[i].code, "%s: %s", rows[i].fields, error_name(code));
         if (code == 0 && rows[i].text != NULL) CHECK_BYTES(text.ptr, text.len, rows[i].text);
+        if (i % 3 > 0) rd_http2_head_end(&head, spare);
     }
-    rd_http2_head_clear(&head);
+    rd_http2_head_end(&head, spare);
 }
 
 /* Each field counts 32 bytes more than it has. */
@@ -89,23 +91,52 @@ static void test_sizes(void) {
     rd_http2_head head = {0};
     rd_slice text;
     limits.head_bytes = 4 * 32 + 10 + 11 + 7 + 11; /* the sum of P */
-    rd_http2_head_begin(&head);
+    rd_http2_head_begin(&head, spare);
     add_lines(&head, P);
     CHECK_INT(rd_http2_head_finish(&head, &text), 0);
     limits.head_bytes--;
-    rd_http2_head_begin(&head);
+    rd_http2_head_begin(&head, spare);
     add_lines(&head, P "x y\n");
     CHECK_INT(rd_http2_head_finish(&head, &text), RD_ERR_HEAD_TOO_LARGE);
     CHECK(head.text.capacity == 0); /* nothing is kept of what comes behind the error */
     limits = default_limits;
     limits.header_count = 2;
-    rd_http2_head_begin(&head);
+    rd_http2_head_begin(&head, spare);
     add_lines(&head, P "a b\na b\n");
     CHECK_INT(rd_http2_head_finish(&head, &text), 0);
-    rd_http2_head_begin(&head);
+    rd_http2_head_begin(&head, spare);
     add_lines(&head, P "a b\na b\na b\n");
     CHECK_INT(rd_http2_head_finish(&head, &text), RD_ERR_FIELD_COUNT);
     rd_http2_head_clear(&head);
+}
+
+/* Buffers of a head serve the next one, unless they have grown. */
+static void test_spare_buffers(void) {
+    static char value[5000];
+    rd_http2_head head = {0};
+    rd_slice text;
+    rd_http2_head_begin(&head, spare);
+    add_lines(&head, P "a b\ncookie c\n");
+    const char *first = head.text.bytes;
+    CHECK_INT(rd_http2_head_finish(&head, &text), 0);
+    rd_http2_head_end(&head, spare);
+    CHECK_INT(rd_http2_head_memory(&head), 0);
+    rd_http2_head_begin(&head, spare);
+    add_lines(&head, P "d e\n");
+    CHECK(head.text.bytes == first);
+    CHECK_INT(rd_http2_head_finish(&head, &text), 0);
+    const size_t len = strlen("d: e\r\n\r\n"); /* and nothing of the one before */
+    CHECK_BYTES(text.ptr + text.len - len, len, "d: e\r\n\r\n");
+    CHECK(memmem(text.ptr, text.len, "a: b", 4) == NULL);
+    memset(value, 'a', sizeof(value));
+    rd_http2_head_begin(&head, spare);
+    rd_http2_head_add(&head, &limits, RD_SLICE("x"), rd_slice_of(value, sizeof(value)));
+    rd_http2_head_end(&head, spare);
+    CHECK_INT(rd_http2_head_memory(&head), 0);
+    for (size_t i = 0; i < RD_HTTP2_HEAD_BUFFERS; i++) {
+        CHECK(spare[i].capacity <= 4096);
+        CHECK_INT(rd_buffer_len(&spare[i]), 0);
+    }
 }
 
 static void test_urgency(void) {
@@ -129,6 +160,7 @@ int main(void) {
     limits = default_limits;
     test_rows();
     test_sizes();
+    test_spare_buffers();
     test_urgency();
     return check_summary();
 }
