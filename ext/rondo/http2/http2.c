@@ -105,20 +105,26 @@ static size_t read_until(rd_http2 *http2, const char *bytes, size_t len, uint64_
     return rd_http2_leave(http2) && rd_conn_is_open(carrier) ? left : 0;
 }
 
+/* Returns how many of the bytes can wait. */
+static size_t read_some(rd_http2 *http2, const char *bytes, size_t len) {
+    rd_conn_set *set = http2->carrier->set;
+    const uint64_t begun = rd_clock_ns(), until = rd_deferred_until(set, begun);
+    const size_t left = until > 0 ? read_until(http2, bytes, len, until) : len;
+    rd_deferred_spend(set, rd_clock_ns() - begun);
+    return left;
+}
+
 /* A client that sends little never waits for those that send much. */
 static void on_data(rd_conn *carrier, const char *bytes, size_t len) {
     rd_http2 *http2 = rd_http2_of(carrier);
-    rd_conn_set *set = carrier->set;
     if (http2->is_busy || http2->has_failed) return;
-    const uint64_t begun = rd_clock_ns(), until = rd_deferred_until(set, begun);
-    size_t left = len;
     rd_conn_ref(carrier);
     rd_http2_hear(http2);
-    if (until > 0 || len <= RD_HTTP2_PIECE) left = read_until(http2, bytes, len, until);
+    const size_t left =
+        len <= RD_HTTP2_PIECE ? read_until(http2, bytes, len, 0) : read_some(http2, bytes, len);
     if (left > 0 && !put_off(http2, bytes + len - left, left)) {
         read_until(http2, bytes + len - left, left, UINT64_MAX);
     }
-    rd_deferred_spend(set, rd_clock_ns() - begun);
     rd_conn_unref(carrier);
 }
 
