@@ -56,7 +56,7 @@ void *rd_http2_blocks_take(rd_http2_blocks *blocks, size_t size) {
 void *rd_http2_blocks_resize(rd_http2_blocks *blocks, void *ptr, size_t size) {
     if (ptr == NULL) return rd_http2_blocks_take(blocks, size);
     const size_t before = block_at(ptr)->size;
-    if (size <= before && before <= RD_HTTP2_BLOCK_SIZES * RD_HTTP2_BLOCK_STEP) return ptr;
+    if (size <= before && before <= (size_t)RD_HTTP2_BLOCK_SIZES * RD_HTTP2_BLOCK_STEP) return ptr;
     void *now = rd_http2_blocks_take(blocks, size);
     memcpy(now, ptr, size < before ? size : before);
     rd_http2_blocks_give(blocks, ptr);
