@@ -145,6 +145,7 @@ static void switch_to(rd_request *request, const rd_protocol *protocol) {
     request->detached = true;
     rd_http1_drop_request(http);
     rd_conn_switch(conn, protocol);
+    rd_layer_note_pending(conn); /* what came before the answer */
 }
 
 static void refuse(rd_request *request, int code) {

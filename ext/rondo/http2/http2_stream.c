@@ -328,7 +328,12 @@ void rd_http2_stream_end_input(rd_conn *conn, bool is_whole) {
     if (stream->input_ended) return;
     stream->input_ended = true;
     stream->is_whole = is_whole;
-    if (rd_conn_is_open(conn) && !conn->read_paused) rd_conn_read_now(conn);
+    if (!rd_conn_is_open(conn) || conn->read_paused) return;
+    if (rd_buffer_len(&stream->came) > 0) {
+        rd_layer_note_pending(conn); /* the library still reads where that would be read to */
+    } else {
+        rd_conn_read_now(conn);
+    }
 }
 
 void rd_http2_stream_closed(rd_conn *conn) {

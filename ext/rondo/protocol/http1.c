@@ -57,12 +57,17 @@ static bool begins_http2(const rd_conn *conn, const char *bytes, size_t len) {
 }
 
 /* It gets the same bytes, and needs all of them at once. */
+/* The bytes may be those in the connection's `input`, where HTTP/2 puts what it reads later. */
 RD_APART static void switch_to_http2(rd_conn *conn, const char *bytes, size_t len) {
     const rd_protocol *http2 = rd_http_shared_of(conn)->http2;
+    rd_buffer input = conn->input;
+    conn->input = (rd_buffer){0};
+    rd_conn_count_input(conn);
     rd_http1_drop_request(rd_http1_of(conn));
     rd_conn_switch(conn, http2);
     http2->on_open(conn);
     http2->on_data(conn, bytes, len);
+    rd_buffer_clear(&input);
 }
 
 /* Returns how many bytes of the head it used: all of it or none. */
@@ -142,15 +147,20 @@ static void lack_input(rd_conn *conn) {
     rd_conn_pause_reading(conn);
 }
 
+/* Whether the connection is open, and still one of HTTP/1.1. */
+static bool goes_on(const rd_conn *conn) {
+    return rd_conn_is_open(conn) && conn->protocol == &rd_protocol_http1;
+}
+
 static void http1_on_data(rd_conn *conn, const char *bytes, size_t len) {
     if (conn->input.end == 0) {
         size_t used = feed(conn, bytes, len);
-        if (!rd_conn_is_open(conn)) return;
+        if (!goes_on(conn)) return;
         rd_buffer_append(&conn->input, bytes + used, len - used);
     } else {
         rd_buffer_append(&conn->input, bytes, len);
         size_t used = feed(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
-        if (!rd_conn_is_open(conn)) return;
+        if (!goes_on(conn)) return;
         rd_buffer_consume(&conn->input, used);
     }
     if (!rd_conn_count_input(conn)) {
@@ -194,7 +204,7 @@ static void http1_on_timeout(rd_conn *conn) {
 RD_APART static void go_on_reading(rd_conn *conn) {
     rd_http1 *http = rd_http1_of(conn);
     size_t used = feed(conn, rd_buffer_ptr(&conn->input), rd_buffer_len(&conn->input));
-    if (!rd_conn_is_open(conn)) return;
+    if (!goes_on(conn)) return;
     rd_buffer_consume(&conn->input, used);
     rd_conn_count_input(conn);
     /* A body that was read ahead may have to wait for its disk at once. */
