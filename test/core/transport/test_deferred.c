@@ -83,7 +83,7 @@ static void test_time_of_a_turn(void) {
     const uint64_t until = rd_deferred_until(&set, 1000000);
     CHECK(until > 1000000);
     rd_deferred_spend(&set, 40000);
-    CHECK_INT(rd_deferred_until(&set, 1000000), until - 100000);
+    CHECK_INT(rd_deferred_until(&set, 1000000), until - 40000);
     rd_deferred_spend(&set, 1000000);
     CHECK_INT(rd_deferred_until(&set, 1000000), 0);
     loop.turns++;
