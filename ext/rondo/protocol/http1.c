@@ -56,8 +56,8 @@ static bool begins_http2(const rd_conn *conn, const char *bytes, size_t len) {
     return len >= 4 && memcmp(bytes, preface.ptr, len < preface.len ? len : preface.len) == 0;
 }
 
-/* It gets the same bytes, and needs all of them at once. */
-/* The bytes may be those in the connection's `input`, where HTTP/2 puts what it reads later. */
+/* It gets the same bytes, and needs all of them at once. They may be those in the connection's
+ * `input`, where HTTP/2 puts what it reads later. */
 RD_APART static void switch_to_http2(rd_conn *conn, const char *bytes, size_t len) {
     const rd_protocol *http2 = rd_http_shared_of(conn)->http2;
     rd_buffer input = conn->input;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Work that a protocol has put off because it would hold up everything else: input that costs far
- * more than its bytes. It is done in the next turns of the loop, a quarter of a millisecond in
+ * more than its bytes. It is done in the next turns of the loop, a tenth of a millisecond in
  * each, by turns for all who stand in line. Under the loop lock.
  */
 #ifndef RD_TRANSPORT_DEFERRED_H

@@ -6,6 +6,8 @@
 #include "http2_serving.h"
 
 #include "endpoint/endpoint.h"
+#include "endpoint/endpoint_message.h"
+#include "http2/http2_session.h"
 
 #define UPGRADE                                                                                    \
     "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"               \
@@ -90,7 +92,89 @@ static void test_a_message_is_encoded_once(void) {
     peer_end();
 }
 
+/* ---- what a client sends before it has an answer ---- */
+
+/* A message of one letter. */
+static void put_message(char letter, bool last) {
+    const char frame[] = {(char)0x81, (char)0x81, 0, 0, 0, 0, letter};
+    put_frame(&out, NGHTTP2_DATA, last ? NGHTTP2_FLAG_END_STREAM : 0, 1, frame, sizeof(frame));
+}
+
+static char taken[16]; /* the messages of the application */
+
+static void take_messages(void) {
+    rd_loop_lock(&server->loop);
+    rd_event event = {0};
+    while (rd_server_next_event(server, &event, true)) {
+        if (event.kind != RD_ENDPOINT_MESSAGE) continue;
+        const rd_endpoint_message *message = event.message;
+        strncat(taken, rd_buffer_ptr(&message->payload), rd_buffer_len(&message->payload));
+    }
+    rd_loop_unlock(&server->loop);
+}
+
+static int begin_early(void) {
+    taken[0] = '\0';
+    const int fd = begin_with(hold);
+    put_head_with(&out, 1, 0, CONNECT);
+    return fd;
+}
+
+static void answer_held(void) {
+    rd_loop_lock(&server->loop);
+    endpoints[0] = rd_upgrade_asked(held)->begin(held, NULL, 0);
+    rd_loop_unlock(&server->loop);
+    let_go();
+}
+
+static void end_early(int fd) {
+    close(fd);
+    turns(3);
+    take_messages();
+    rd_loop_lock(&server->loop);
+    rd_endpoint_unref(endpoints[0]);
+    rd_loop_unlock(&server->loop);
+    end();
+    peer_end();
+}
+
+/* They are read with the answer, in their order, though more comes in the same turn. */
+static void test_messages_before_the_answer(void) {
+    const int fd = begin_early();
+    put_message('a', false);
+    tell(fd, &out);
+    CHECK(held != NULL);
+    answer_held();
+    put_message('b', false);
+    tell(fd, &out);
+    take_messages();
+    CHECK_STR(taken, "ab");
+    CHECK_INT(peer_of(1)->status, 200);
+    CHECK_INT(server_said.goaway, NO_CODE);
+    end_early(fd);
+}
+
+/* The stream ends, and the messages before it have not been read. */
+static void test_the_end_behind_messages_that_wait(void) {
+    const int fd = begin_early();
+    put_message('a', false);
+    tell(fd, &out);
+    answer_held();
+    put_message('b', true);
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    put_frame(&out, NGHTTP2_PING, 0, 0, "01234567", 8);
+    tell(fd, &out);
+    take_messages();
+    CHECK_STR(taken, "ab");
+    CHECK_INT(server_said.pongs, 1);
+    CHECK_INT(server_said.goaway, NO_CODE);
+    end_early(fd);
+}
+
 static void test_all(void) {
+    test_messages_before_the_answer();
+    test_the_end_behind_messages_that_wait();
     test_a_message_is_encoded_once();
 }
 

@@ -92,6 +92,28 @@ static void test_no_room_for_input_that_waits(void) {
     finish(fd);
 }
 
+/* The rest of the preface comes with input that has to wait, or that has no room to. */
+static void test_an_opening_in_two_parts(int64_t total_input_bytes) {
+    enum { COUNT = 20, PART = 3 };
+    open_peer();
+    settings.total_input_bytes = total_input_bytes;
+    start(answer_path);
+    const int fd = join();
+    out.len = 0;
+    put_opening(&out);
+    put_much(COUNT);
+    send_part(fd, out.bytes, PART);
+    turns(2);
+    let_others_wait();
+    send_part(fd, out.bytes + PART, out.len - PART);
+    out.len = 0;
+    for (int i = 0; i < 500 && !peer_of(2 * COUNT - 1)->ended; i++) tell(fd, &out);
+    for (uint32_t i = 0; i < COUNT; i++) CHECK_STR(peer_of(2 * i + 1)->body, "/much");
+    CHECK_INT(server_said.goaway, NO_CODE);
+    let_others_go();
+    finish(fd);
+}
+
 /* The library stops within the head and the trailers, and behind their last field. */
 static void test_heads_that_decode_to_much(void) {
     const int fd = begin_with(answer_path);
@@ -234,6 +256,8 @@ static void test_all(void) {
     test_input_that_waits();
     test_a_client_that_sends_little();
     test_no_room_for_input_that_waits();
+    test_an_opening_in_two_parts(1 << 20);
+    test_an_opening_in_two_parts(2000);
     test_input_that_waits_and_is_wrong();
     test_heads_that_decode_to_much();
     test_heads_that_decode_to_much_in_two_parts();
