@@ -291,6 +291,7 @@ void rd_conn_set_each(rd_conn_set *set, void (*visit)(rd_conn *conn)) {
 void rd_conn_set_abandon(rd_conn_set *set) {
     abandon(&set->conns);
     abandon(&set->carried);
+    while (rd_list_shift(&set->layers.deferred) != NULL) set->layers.count--;
 }
 
 int rd_conn_detach(rd_conn *conn) {

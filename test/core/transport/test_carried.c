@@ -13,6 +13,7 @@
 #include "check.h"
 #include "conn_notes.h"
 #include "hand_clock.h"
+#include "transport/deferred.h"
 
 typedef struct share {
     const char *came; /* or NULL: nothing to read */
@@ -270,6 +271,26 @@ static void test_in_a_forked_child_it_is_closed_as_well(void) {
     end(carrier);
 }
 
+static void stand_again(rd_deferred *deferred) {
+    rd_deferred_wait(&set, deferred);
+}
+
+/* What its parent has put off is not for the child. */
+static void test_in_a_forked_child_nothing_is_put_off(void) {
+    rd_deferred deferred;
+    rd_deferred_init(&deferred, stand_again);
+    rd_deferred_wait(&set, &deferred);
+    const pid_t child = fork();
+    if (child == 0) {
+        rd_conn_set_abandon(&set);
+        _exit(!rd_list_is_empty(&set.layers.deferred) || set.layers.count != 0);
+    }
+    int status = -1;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    rd_deferred_leave(&set, &deferred);
+}
+
 static void test_all(void) {
     test_it_counts_neither_as_connection_nor_as_descriptor();
     test_its_transport_has_zeroed_state_behind_that_of_the_protocol();
@@ -281,6 +302,7 @@ static void test_all(void) {
     test_its_memory_and_its_carriers_last_as_long_as_somebody_refers_to_it();
     test_another_protocol_has_the_room_of_the_first();
     test_in_a_forked_child_it_is_closed_as_well();
+    test_in_a_forked_child_nothing_is_put_off();
 }
 
 int main(void) {
