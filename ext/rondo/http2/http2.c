@@ -9,13 +9,13 @@
 #include "system/clock.h"
 #include "http2/http2_callbacks.h"
 #include "http2/http2_stream.h"
+#include "http2/http2_taking.h"
 #include "http2/http2_time.h"
 
 #define STREAMS           100
 #define STREAM_WINDOW     8192    /* of a stream before its head is read */
 #define CONNECTION_WINDOW 2097152 /* the windows of the streams are the limit */
 #define MUCH_INPUT        256     /* bytes */
-#define CLOSED_AT_ONCE    8       /* streams of a connection that has ended */
 
 /* ---- what comes ---- */
 
@@ -213,17 +213,42 @@ static void on_open(rd_conn *carrier) {
 
 /* ---- the protocol ---- */
 
+/* Returns whether there may be more. */
+static bool end_some_inputs(rd_http2 *http2) {
+    rd_list *streams = &http2->streams;
+    unsigned left = RD_HTTP2_AT_ONCE;
+    for (rd_list *node = streams->next, *next; node != streams && !http2->is_over; node = next) {
+        rd_http2_stream *stream = RD_CONTAINER(node, rd_http2_stream, in_session);
+        next = node->next;
+        if (stream->input_ended) continue;
+        if (left-- == 0) return true;
+        rd_http2_stream_end_input(stream->conn, false);
+    }
+    return false;
+}
+
+static void go_on_at_eof(rd_deferred *deferred);
+
+static void end_inputs(rd_http2 *http2) {
+    rd_conn *carrier = http2->carrier;
+    rd_conn_ref(carrier);
+    rd_http2_enter(http2);
+    const bool goes_on = end_some_inputs(http2);
+    if (rd_http2_leave(http2) && goes_on && rd_conn_is_open(carrier)) {
+        rd_http2_put_off(http2, go_on_at_eof);
+    }
+    rd_conn_unref(carrier);
+}
+
+static void go_on_at_eof(rd_deferred *deferred) {
+    end_inputs(RD_CONTAINER(deferred, rd_http2, later));
+}
+
 /* Answers can still reach the client, but no request comes any more. */
 static void on_eof(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
-    rd_list *streams = &http2->streams;
-    rd_http2_enter(http2);
-    for (rd_list *node = streams->next, *next; node != streams && !http2->is_over; node = next) {
-        next = node->next;
-        rd_http2_stream_end_input(RD_CONTAINER(node, rd_http2_stream, in_session)->conn, false);
-    }
     http2->is_ending = true;
-    rd_http2_leave(http2);
+    end_inputs(http2);
 }
 
 static void on_drained(rd_conn *carrier) {
@@ -245,7 +270,7 @@ static void end(rd_http2 *http2) {
 static void go_on_ending(rd_deferred *deferred) {
     rd_http2 *http2 = RD_CONTAINER(deferred, rd_http2, later);
     rd_conn *carrier = http2->carrier;
-    rd_http2_close_streams(http2, CLOSED_AT_ONCE);
+    rd_http2_close_streams(http2, RD_HTTP2_AT_ONCE);
     if (http2->stream_count > 0) {
         rd_deferred_wait(carrier->set, deferred);
         return;
@@ -259,13 +284,13 @@ static void on_close(rd_conn *carrier) {
     rd_http2 *http2 = rd_http2_of(carrier);
     rd_http_shared_of(carrier)->http2_counts.connections--;
     rd_deferred_leave(carrier->set, &http2->later);
-    if (http2->is_busy || http2->stream_count <= CLOSED_AT_ONCE) {
+    if (http2->is_busy || http2->stream_count <= RD_HTTP2_AT_ONCE) {
         end(http2);
         return;
     }
     rd_conn_ref(carrier);
-    rd_deferred_init(&http2->later, go_on_ending);
-    rd_deferred_wait(carrier->set, &http2->later);
+    rd_http2_take_no_more(http2);
+    rd_http2_put_off(http2, go_on_ending);
 }
 
 static bool is_spare(rd_conn *carrier, bool kept, uint64_t since_ms) {

@@ -9,6 +9,7 @@
 #include "http/status.h"
 #include "http2/http2_session.h"
 #include "http2/http2_stream.h"
+#include "http2/http2_taking.h"
 
 #define FIELDS_OWN    4 /* that the server adds: status, length, date, retry-after */
 #define FIELDS_INLINE 64
@@ -18,6 +19,7 @@
 typedef struct rd_http2_fields {
     nghttp2_nv *rows;
     size_t count;
+    size_t len;  /* of all names and values */
     char *names; /* room for names in lower case */
     size_t names_len;
     char status[RD_DECIMAL_MAX], length[RD_DECIMAL_MAX];
@@ -66,6 +68,7 @@ static void put(rd_http2_fields *fields, rd_slice name, rd_slice value) {
         .valuelen = value.len,
         .flags = flags_of(name),
     };
+    fields->len += name.len + value.len;
 }
 
 static rd_slice in_lower_case(rd_http2_fields *fields, rd_slice name) {
@@ -85,7 +88,7 @@ static void init_fields(rd_http2_fields *fields, const rd_response_head *head) {
     fields->rows =
         fits ? fields->rows_inline : rd_alloc((head->count + FIELDS_OWN) * sizeof(nghttp2_nv));
     fields->names = names <= NAMES_INLINE ? fields->names_inline : rd_alloc(names);
-    fields->count = fields->names_len = 0;
+    fields->count = fields->len = fields->names_len = 0;
 }
 
 static void clear_fields(rd_http2_fields *fields) {
@@ -151,5 +154,6 @@ void rd_http2_send_head(rd_conn *conn, const rd_response_head *head, bool has_bo
         return;
     }
     rd_http2_stream_of(conn)->head_waits = true;
+    rd_http2_add_head(rd_http2_stream_of(conn)->http2, fields.len);
     rd_conn_mark_dirty(conn);
 }

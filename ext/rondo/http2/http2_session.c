@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "system/clock.h"
+#include "http2/http2_taking.h"
 
 #define AHEAD_BYTES 65536 /* queued for the socket: priorities act on what comes after that */
 
@@ -21,7 +22,9 @@ void rd_http2_enter(rd_http2 *http2) {
 static void free_now(rd_http2 *http2) {
     nghttp2_session_del(http2->session);
     rd_http2_head_clear(&http2->head);
-    rd_ledger_recount(&http2->carrier->set->ledger, RD_LEDGER_INPUT, &http2->head_counted, 0);
+    rd_ledger *ledger = &http2->carrier->set->ledger;
+    rd_ledger_recount(ledger, RD_LEDGER_INPUT, &http2->head_counted, 0);
+    rd_ledger_recount(ledger, RD_LEDGER_OUTPUT, &http2->taking.heads_counted, 0);
     rd_lines_unref(http2->lines);
     rd_http2_spare_unref(http2->spare);
     rd_free(http2);
@@ -46,6 +49,13 @@ void rd_http2_close_streams(rd_http2 *http2, uint32_t most) {
     while (most-- > 0 && !rd_list_is_empty(&http2->streams)) {
         rd_conn_close(RD_CONTAINER(http2->streams.next, rd_http2_stream, in_session)->conn);
     }
+}
+
+void rd_http2_put_off(rd_http2 *http2, void (*go_on)(rd_deferred *deferred)) {
+    rd_conn_set *set = http2->carrier->set;
+    rd_deferred_leave(set, &http2->later);
+    rd_deferred_init(&http2->later, go_on);
+    rd_deferred_wait(set, &http2->later);
 }
 
 /* ---- sending ---- */
@@ -99,6 +109,7 @@ static void fill(rd_http2 *http2) {
     while (rd_http2_has_room(http2)) {
         if (rd_http2_flight_must_ask(&http2->flight, now_ms)) ask_for_arrival(http2);
         const ssize_t len = nghttp2_session_mem_send(http2->session, &bytes);
+        if (len == 0 && http2->taking.heads > 0) rd_http2_forget_heads(http2);
         if (len <= 0 || !rd_conn_is_open(carrier)) return;
         rd_outq_copy(&carrier->out, &carrier->set->chunks, (const char *)bytes, (size_t)len);
         http2->flight.sent += (uint64_t)len;
@@ -113,13 +124,20 @@ static bool is_over(const rd_http2 *http2) {
            !nghttp2_session_want_read(http2->session);
 }
 
+/* Some of its streams are closed. The connection may be closed before all are. */
+static void go_on_closing(rd_deferred *deferred) {
+    rd_http2 *http2 = RD_CONTAINER(deferred, rd_http2, later);
+    rd_http2_close_streams(http2, RD_HTTP2_AT_ONCE);
+    if (http2->stream_count > 0) rd_deferred_wait(http2->carrier->set, deferred);
+}
+
+/* What was queued leaves first. */
 static void end_if_over(rd_http2 *http2) {
     if (http2->is_ended || !is_over(http2)) return;
     http2->is_ended = true;
-    rd_conn_ref(http2->carrier);
-    rd_http2_close_streams(http2, UINT32_MAX);
+    rd_http2_take_no_more(http2);
     rd_conn_finish(http2->carrier, true);
-    rd_conn_unref(http2->carrier);
+    if (http2->stream_count > 0) rd_http2_put_off(http2, go_on_closing);
 }
 
 void rd_http2_send(rd_http2 *http2) {

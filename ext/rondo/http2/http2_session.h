@@ -32,6 +32,15 @@ typedef struct rd_http2_input {
     bool is_paused;       /* it has stopped before the last of them */
 } rd_http2_input;
 
+/* What its client takes of its answers, and does not. */
+typedef struct rd_http2_taking {
+    uint64_t taken;       /* bytes of answers that the library has sent */
+    size_t heads_counted; /* of `heads`, in the ledger */
+    uint32_t heads;       /* bytes of heads that wait inside the library */
+    uint32_t untaken;     /* bytes of complete answers of which the client takes nothing */
+    bool is_held;         /* no more requests are taken until there are fewer of both */
+} rd_http2_taking;
+
 typedef struct rd_http2 {
     nghttp2_session *session;
     rd_conn *carrier;
@@ -39,7 +48,7 @@ typedef struct rd_http2 {
     rd_http2_spare *spare;
     rd_list streams; /* rd_http2_stream, see http2_stream.h */
     rd_http2_head head;
-    rd_deferred later;   /* input that was not read yet, in the carrier's `input`; or the end */
+    rd_deferred later;   /* input that was not read yet, in the carrier's `input`; or an end */
     size_t head_counted; /* of its memory, in the ledger */
     rd_http2_input input;
     int32_t head_id; /* the stream whose head came last */
@@ -48,7 +57,7 @@ typedef struct rd_http2 {
     rd_http2_flight flight; /* bytes that the library has given to the carrier */
     uint32_t stream_count;  /* of `streams` */
     uint32_t window_room;   /* bytes that large windows of streams may still have */
-    uint32_t untaken;       /* bytes of complete answers of which the client takes nothing */
+    rd_http2_taking taking;
     uint32_t served;
     uint32_t unread;    /* bytes on their way when the client was last asked for a sign of life */
     uint64_t heard_ms;  /* when something came from it */
@@ -58,8 +67,7 @@ typedef struct rd_http2 {
     bool is_over;       /* the connection is closed */
     bool has_failed;    /* a GOAWAY with an error is queued */
     bool is_warned;     /* a GOAWAY that asks for no more streams is queued */
-    bool is_ended;      /* its streams are being closed */
-    bool is_held;       /* no more requests are taken until there are fewer of them */
+    bool is_ended;      /* nothing more comes or leaves: its streams are being closed */
     bool is_ending;     /* no stream comes any more: the connection ends with the last one */
 } rd_http2;
 
@@ -126,6 +134,12 @@ bool rd_http2_take_arrival(rd_http2 *http2, const uint8_t *payload);
 
 /* Closes its streams, at most this many: their client is gone, or has broken the rules. */
 void rd_http2_close_streams(rd_http2 *http2, uint32_t most);
+
+/* Streams that are closed, or whose input ends, in one part of a turn. */
+enum { RD_HTTP2_AT_ONCE = 8 };
+
+/* `go_on` comes in this turn or the next one, instead of what the connection has put off before. */
+void rd_http2_put_off(rd_http2 *http2, void (*go_on)(rd_deferred *deferred));
 
 /* Frees the session, now or when the library has returned. */
 void rd_http2_free(rd_http2 *http2);

@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "http2/http2_taking.h"
 #include "http2/http2_time.h"
 #include "transport/layer.h"
 
 #define LEAST_WINDOW 65536 /* a smaller one is left as it is */
 #define SHORT_ANSWER 16384 /* bytes */
 #define FRAME_BYTES  16384 /* the library asks for less if a window has no room for more */
-#define UNTAKEN_MAX  (16 * SHORT_ANSWER)
 
 /* ---- the transport: what comes ---- */
 
@@ -73,25 +73,10 @@ static ssize_t later(void) {
 /* A complete answer waits for its client. Of a long one as much counts as of a short one, so that a
  * client may have some downloads, and others beside them. */
 static void count_untaken(rd_http2_stream *stream) {
-    rd_http2 *http2 = stream->http2;
     const size_t own = rd_outq_own(&stream->conn->out);
     if (stream->untaken > 0 || stream->conn->state != RD_CONN_FINISHING) return;
     stream->untaken = (uint32_t)(own < SHORT_ANSWER ? own : SHORT_ANSWER);
-    http2->untaken += stream->untaken;
-    if (http2->is_held || http2->untaken < UNTAKEN_MAX) return;
-    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
-    http2->is_held = true;
-    handler->on_held(handler, http2->lines, true);
-}
-
-static void forget_untaken(rd_http2_stream *stream) {
-    rd_http2 *http2 = stream->http2;
-    http2->untaken -= stream->untaken;
-    stream->untaken = 0;
-    if (!http2->is_held || http2->untaken >= UNTAKEN_MAX) return;
-    rd_handler *handler = rd_http_shared_of(http2->carrier)->handler;
-    http2->is_held = false;
-    handler->on_held(handler, http2->lines, false);
+    rd_http2_add_untaken(stream->http2, stream->untaken);
 }
 
 static ssize_t fill_sink(rd_http2_stream *stream, const struct iovec *iov, int count) {
@@ -226,7 +211,7 @@ static void stream_close(rd_conn *conn) {
     rd_http2 *http2 = stream->http2;
     leave_session(stream);
     if (!rd_conn_is_open(http2->carrier)) return; /* none of its requests is taken any more */
-    if (stream->untaken > 0) forget_untaken(stream);
+    if (stream->untaken > 0) rd_http2_remove_untaken(http2, stream->untaken);
     say_end(stream);
     if (!http2->head.is_decoding) rd_http2_expect(http2); /* that has its deadline already */
     rd_http2_send(http2);
@@ -240,7 +225,7 @@ static uint32_t stream_count_unread(rd_conn *conn) {
     if (!rd_conn_is_open(rd_conn_carrier(conn))) return UINT32_MAX;
     if (nghttp2_session_get_stream_remote_window_size(http2->session, stream->id) <= 0)
         return UINT32_MAX;
-    return UINT32_MAX - 1 - (uint32_t)(http2->flight.sent / 1024);
+    return UINT32_MAX - 1 - (uint32_t)(http2->taking.taken / 1024);
 }
 
 static void stream_identify(rd_conn *conn, rd_identity *identity) {
@@ -400,6 +385,8 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
         return 0;
     }
     rd_http2_stream *stream = rd_http2_stream_of(conn);
+    rd_http2_taking *taking = &stream->http2->taking;
+    if (taking->heads > 0) rd_http2_forget_heads(stream->http2);
     if (must_wait(stream)) {
         stream->is_held = stream->is_deferred = true;
         return NGHTTP2_ERR_DEFERRED;
@@ -408,6 +395,7 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
     const size_t taken = stream->offer != NULL ? take_offer(stream, (char *)bytes, len)
                                                : pull(stream, (char *)bytes, len);
     stream->in_round += (uint32_t)taken;
+    taking->taken += taken;
     const bool has_gone = conn->state == RD_CONN_CLOSED && !stream->is_finished;
     if (is_last(conn, stream)) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;

@@ -367,6 +367,43 @@ static void test_streams_that_wait_for_others(void) {
     finish(fd);
 }
 
+/* What the server says of the connection itself is no part of an answer: its client has no more
+ * time because it asks for that. */
+static void test_a_client_that_takes_answers_to_pings_alone(void) {
+    const int fd = begin_with(answer_big);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000000);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    CHECK_INT(peer_of(1)->body_len, 65535);
+    for (int i = 0; i < 6; i++) {
+        later(7000);
+        for (int k = 0; k < 200; k++) put_frame(&out, NGHTTP2_PING, 0, 0, "01234567", 8);
+        tell(fd, &out);
+    }
+    CHECK_INT(server_said.pongs, 6 * 200);
+    CHECK_INT(server_said.goaway, NO_CODE);
+    CHECK_INT(peer_of(1)->reset, NGHTTP2_INTERNAL_ERROR);
+    finish(fd);
+}
+
+/* Nor is a stream late while the client takes answers that have no body. */
+static void test_a_stream_beside_answers_without_bodies(void) {
+    const int fd = begin_with(answer_big);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000000);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    for (int i = 0; i < 8; i++) {
+        later(7000);
+        for (uint32_t k = 0; k < 20; k++) {
+            put_head_with(&out, (uint32_t)i * 40 + 2 * k + 3, NGHTTP2_FLAG_END_STREAM,
+                          HEAD_FIELDS("HEAD", "/"));
+        }
+        tell(fd, &out);
+    }
+    CHECK_INT(peer_of(1)->reset, NO_CODE);
+    finish(fd);
+}
+
 static char body_got[64];
 
 static void answer_body(rd_request *request) {
@@ -840,6 +877,8 @@ static void test_all(void) {
     test_windows();
     test_stalled_streams();
     test_streams_that_wait_for_others();
+    test_a_client_that_takes_answers_to_pings_alone();
+    test_a_stream_beside_answers_without_bodies();
     test_bodies();
     test_expectation();
     test_too_large();

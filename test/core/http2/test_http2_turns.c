@@ -252,6 +252,75 @@ static void test_a_client_that_goes_with_its_streams(bool at_the_end) {
     peer_end();
 }
 
+/* What the client is told does not wait for its streams. */
+static void test_a_failure_with_many_streams(void) {
+    const int fd = begin_with(keep);
+    kept_count = 0;
+    for (uint32_t i = 0; i < 100; i++) put_get(&out, 2 * i + 1, "/");
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    CHECK_INT(server->http.http2_counts.streams, 100);
+    let_others_wait();
+    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    tell(fd, &out);
+    CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
+    CHECK(server->http.http2_counts.streams > 0 && server->http.http2_counts.streams < 100);
+    let_others_go();
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    CHECK(server_said.closed);
+    CHECK_INT(server->http.http2_counts.streams, 0);
+    for (size_t i = 0; i < kept_count; i++) {
+        CHECK(kept[i]->gone);
+        rd_request_unref(kept[i]);
+    }
+    close(fd);
+    turns(3);
+    check_nothing_is_left();
+    end();
+    peer_end();
+}
+
+/* Requests that have come with the fault do not reach the application. */
+static void test_a_failure_behind_many_requests(void) {
+    const int fd = begin_with(count_call);
+    calls = 0;
+    for (uint32_t i = 0; i < 100; i++) put_get(&out, 2 * i + 1, "/");
+    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
+    CHECK_INT(calls, 0);
+    close(fd);
+    turns(3);
+    check_nothing_is_left();
+    end();
+    peer_end();
+}
+
+/* Its bodies end some at a time. */
+static void test_the_end_of_many_bodies(void) {
+    const int fd = begin_with(answer_path);
+    for (uint32_t i = 0; i < 100; i++) {
+        put_head_with(&out, 2 * i + 1, 0, HEAD_FIELDS("POST", "/") "\ncontent-length 9");
+    }
+    for (int i = 0; i < 20; i++) tell(fd, &out);
+    CHECK_INT(server->http.http2_counts.streams, 100);
+    let_others_wait();
+    shutdown(fd, SHUT_WR);
+    turns(3);
+    CHECK(server->http.http2_counts.streams > 0 && server->http.http2_counts.streams < 100);
+    let_others_go();
+    for (int i = 0; i < 20; i++) {
+        turn();
+        peer_hear(fd);
+    }
+    CHECK_INT(server->http.http2_counts.streams, 0);
+    CHECK(server_said.closed);
+    close(fd);
+    turns(3);
+    check_nothing_is_left();
+    end();
+    peer_end();
+}
+
 static void test_all(void) {
     test_input_that_waits();
     test_a_client_that_sends_little();
@@ -265,6 +334,9 @@ static void test_all(void) {
     test_a_client_that_goes_meanwhile();
     test_a_client_that_goes_with_its_streams(false);
     test_a_client_that_goes_with_its_streams(true);
+    test_a_failure_with_many_streams();
+    test_a_failure_behind_many_requests();
+    test_the_end_of_many_bodies();
 }
 
 int main(void) {

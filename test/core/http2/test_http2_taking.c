@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Answers that the client of a connection does not take (http2/http2_stream.c): so many are made,
+ * Answers that the client of a connection does not take (http2/http2_taking.c): so many are made,
  * and no more until it takes some of them.
  */
 #include "http2_serving.h"
@@ -121,6 +121,72 @@ static void test_long_answers_count_as_short_ones(void) {
     finish(fd);
 }
 
+/* ---- heads ---- */
+
+enum { HEAD = 8000 };
+
+static void answer_with_long_head(rd_request *request) {
+    static char value[HEAD];
+    static const rd_slice name = RD_SLICE_INIT("x-long");
+    if (rd_slice_equal(rd_request_slice(request, request->head.path), RD_SLICE("/"))) {
+        answer_with(request, body, sizeof(body));
+        return;
+    }
+    calls++;
+    memset(value, 'x', sizeof(value));
+    const rd_field field = {.name = name, .value = rd_slice_of(value, sizeof(value))};
+    const rd_response_head head = {.status = 204, .fields = &field, .count = 1, .length = -1};
+    request->responder->start(request, &head);
+    request->responder->finish(request);
+}
+
+static uint64_t output_held(void) {
+    return server->conns.ledger.rows[RD_LEDGER_OUTPUT].held;
+}
+
+/* A client that reads nothing: its heads wait inside the library. Later it reads all. */
+static void test_heads_that_are_not_taken(void) {
+    const int fd = begin_with(answer_with_long_head);
+    calls = 0;
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, sizeof(body));
+    put_window(&out, 0, 1 << 30);
+    put_get(&out, 1, "/");
+    send_part(fd, out.bytes, out.len);
+    turns(5);
+    const uint64_t before = output_held();
+    out.len = 0;
+    for (uint32_t i = 1; i < STREAMS; i++) put_get(&out, 2 * i + 1, "/head");
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    turns(40);
+    CHECK_SAYS(calls >= LEAST && calls <= 33 + 32, "%u calls", calls);
+    CHECK_INT(server->queue.len, STREAMS - 1 - calls);
+    CHECK(output_held() >= before - 3 * HEAD + (uint64_t)calls * HEAD); /* the socket took a part */
+    for (int i = 0; i < 100 && count_ended() < STREAMS; i++) tell(fd, &out);
+    CHECK_INT(count_ended(), STREAMS);
+    CHECK_INT(output_held(), 0);
+    check_nobody_waits();
+    finish(fd);
+}
+
+/* The same with a client that goes. */
+static void test_heads_of_a_client_that_goes(void) {
+    const int fd = begin_with(answer_with_long_head);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, sizeof(body));
+    put_window(&out, 0, 1 << 30);
+    for (uint32_t i = 0; i < STREAMS; i++) put_get(&out, 2 * i + 1, i == 0 ? "/" : "/head");
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    turns(40);
+    CHECK(output_held() > (uint64_t)LEAST * HEAD);
+    close(fd);
+    for (int i = 0; i < 100 && server->http.http2_counts.streams > 0; i++) turn();
+    CHECK_INT(output_held(), 0);
+    check_nobody_waits();
+    end();
+    peer_end();
+}
+
 static void test_a_client_that_goes(void) {
     const int fd = begin_without_window(0);
     ask_for_all(fd);
@@ -160,6 +226,8 @@ static void test_all(void) {
     test_some_after_others();
     test_urgent_requests_do_not_wait_for_all();
     test_long_answers_count_as_short_ones();
+    test_heads_that_are_not_taken();
+    test_heads_of_a_client_that_goes();
     test_a_client_that_goes();
     test_a_server_that_ends();
     test_a_server_that_is_freed();
