@@ -13,8 +13,10 @@ static void hold(rd_http2 *http2, bool is_held) {
     handler->on_held(handler, http2->lines, is_held);
 }
 
+/* Once the connection has ended, the line stays as it is. */
 static void judge(rd_http2 *http2) {
     const rd_http2_taking *taking = &http2->taking;
+    if (!rd_conn_is_open(http2->carrier)) return;
     hold(http2, taking->untaken + taking->heads >= UNTAKEN_MAX);
 }
 

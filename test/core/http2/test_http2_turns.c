@@ -252,9 +252,11 @@ static void test_a_client_that_goes_with_its_streams(bool at_the_end) {
     peer_end();
 }
 
-/* What the client is told does not wait for its streams. */
+/* What the client is told does not wait for its streams. An answer meanwhile does not let its
+ * requests go on. */
 static void test_a_failure_with_many_streams(void) {
     const int fd = begin_with(keep);
+    const rd_line *line = &rd_http2_of(joined)->lines->calls;
     kept_count = 0;
     for (uint32_t i = 0; i < 100; i++) put_get(&out, 2 * i + 1, "/");
     for (int i = 0; i < 20; i++) tell(fd, &out);
@@ -264,12 +266,17 @@ static void test_a_failure_with_many_streams(void) {
     tell(fd, &out);
     CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
     CHECK(server->http.http2_counts.streams > 0 && server->http.http2_counts.streams < 100);
+    rd_loop_lock(&server->loop);
+    CHECK(!kept[99]->gone && line->is_held);
+    answer_path(kept[99]);
+    CHECK(line->is_held);
+    rd_loop_unlock(&server->loop);
     let_others_go();
     for (int i = 0; i < 20; i++) tell(fd, &out);
     CHECK(server_said.closed);
     CHECK_INT(server->http.http2_counts.streams, 0);
     for (size_t i = 0; i < kept_count; i++) {
-        CHECK(kept[i]->gone);
+        CHECK(kept[i]->gone || i == 99);
         rd_request_unref(kept[i]);
     }
     close(fd);
