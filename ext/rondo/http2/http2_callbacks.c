@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "http2/http2_request.h"
 #include "http2/http2_stream.h"
+#include "http2/http2_taking.h"
 #include "http2/http2_time.h"
 
 #define HEAD_OUT_MAX    1048576 /* fields of an answer */
@@ -190,11 +191,13 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     }
 }
 
-/* A client that has not acknowledged our settings may have sent a few streams too many. One that
- * goes on costs memory, because it need not read that they are refused. */
+/* A wrong frame of the connection itself ends it. A client that has not acknowledged our settings
+ * may have sent a few streams too many. One that goes on costs memory, because it need not read
+ * that they are refused. */
 static int on_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *data) {
-    const rd_http2 *http2 = data;
-    (void)session, (void)frame;
+    rd_http2 *http2 = data;
+    (void)session;
+    if (frame->hd.stream_id == 0) rd_http2_note_failure(http2);
     if (code != NGHTTP2_ERR_REFUSED_STREAM) return 0;
     rd_http_shared_of(http2->carrier)->http2_counts.refused++;
     return charge(data);
@@ -236,6 +239,7 @@ static void report_end(rd_http2 *http2, uint32_t error) {
 /* A stream that the server had to reset costs its client as much as one that it resets itself,
  * unless others have taken its place. */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+    if (frame->hd.type == NGHTTP2_HEADERS) rd_http2_remove_head(data, frame, true);
     if (is_sent_end(frame)) {
         end_early(session, frame->hd.stream_id);
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
@@ -250,8 +254,9 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *d
 
 /* The library dropped a head: it was too long. Its stream would wait for ever. */
 static int on_not_sent(nghttp2_session *session, const nghttp2_frame *frame, int code, void *data) {
-    (void)code, (void)data;
+    (void)code;
     if (frame->hd.type == NGHTTP2_HEADERS) {
+        rd_http2_remove_head(data, frame, false);
         nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                                   NGHTTP2_INTERNAL_ERROR);
     }

@@ -44,7 +44,7 @@ void rd_http2_head_begin(rd_http2_head *head, rd_buffer spare[RD_HTTP2_HEAD_BUFF
 void rd_http2_head_add(rd_http2_head *head, const rd_head_limits *limits, rd_slice name,
                        rd_slice value);
 
-/* Returns 0 and the text, which is there until the next begin; or RD_ERR_*. */
+/* Returns 0 and the text, which is there until the head ends; or RD_ERR_*. */
 int rd_http2_head_finish(rd_http2_head *head, rd_slice *text);
 
 /* How urgent the value of a Priority field is: 0 is the most urgent. It is a dictionary of which

@@ -109,16 +109,14 @@ static void fill(rd_http2 *http2) {
     while (rd_http2_has_room(http2)) {
         if (rd_http2_flight_must_ask(&http2->flight, now_ms)) ask_for_arrival(http2);
         const ssize_t len = nghttp2_session_mem_send(http2->session, &bytes);
-        if (len == 0 && http2->taking.heads > 0) rd_http2_forget_heads(http2);
         if (len <= 0 || !rd_conn_is_open(carrier)) return;
         rd_outq_copy(&carrier->out, &carrier->set->chunks, (const char *)bytes, (size_t)len);
         http2->flight.sent += (uint64_t)len;
     }
 }
 
-/* A client that broke the rules may still be sending: without a linger that would reset the
- * connection, and destroy the GOAWAY on its way. */
-static bool is_over(const rd_http2 *http2) {
+/* Whether nothing more comes or leaves. */
+static bool has_nothing_left(const rd_http2 *http2) {
     if (nghttp2_session_want_write(http2->session)) return false;
     return (http2->is_ending && http2->stream_count == 0) ||
            !nghttp2_session_want_read(http2->session);
@@ -131,9 +129,10 @@ static void go_on_closing(rd_deferred *deferred) {
     if (http2->stream_count > 0) rd_deferred_wait(http2->carrier->set, deferred);
 }
 
-/* What was queued leaves first. */
+/* What was queued leaves first. A client that broke the rules may still be sending: without a
+ * linger that would reset the connection, and destroy the GOAWAY on its way. */
 static void end_if_over(rd_http2 *http2) {
-    if (http2->is_ended || !is_over(http2)) return;
+    if (http2->is_ended || !has_nothing_left(http2)) return;
     http2->is_ended = true;
     rd_http2_take_no_more(http2);
     rd_conn_finish(http2->carrier, true);
@@ -154,8 +153,13 @@ void rd_http2_send(rd_http2 *http2) {
     if (rd_conn_is_open(carrier)) end_if_over(http2);
 }
 
+void rd_http2_note_failure(rd_http2 *http2) {
+    http2->has_failed = true;
+    rd_http2_take_no_more(http2);
+}
+
 void rd_http2_fail(rd_http2 *http2, uint32_t error) {
     if (http2->has_failed) return;
-    http2->has_failed = error != NGHTTP2_NO_ERROR;
+    if (error != NGHTTP2_NO_ERROR) rd_http2_note_failure(http2);
     nghttp2_session_terminate_session(http2->session, error);
 }

@@ -34,10 +34,10 @@ typedef struct rd_http2_input {
 
 /* What its client takes of its answers, and does not. */
 typedef struct rd_http2_taking {
-    uint64_t taken;       /* bytes of answers that the library has sent */
+    uint64_t taken;       /* bytes of answers that the library has given to the carrier */
     size_t heads_counted; /* of `heads`, in the ledger */
     uint32_t heads;       /* bytes of heads that wait inside the library */
-    uint32_t untaken;     /* bytes of complete answers of which the client takes nothing */
+    uint32_t untaken;     /* bytes of complete answers that the client has not taken whole */
     bool is_held;         /* no more requests are taken until there are fewer of both */
 } rd_http2_taking;
 
@@ -138,7 +138,7 @@ void rd_http2_close_streams(rd_http2 *http2, uint32_t most);
 /* Streams that are closed, or whose input ends, in one part of a turn. */
 enum { RD_HTTP2_AT_ONCE = 8 };
 
-/* `go_on` comes in this turn or the next one, instead of what the connection has put off before. */
+/* `go_on` comes in this turn or a later one, instead of what the connection has put off before. */
 void rd_http2_put_off(rd_http2 *http2, void (*go_on)(rd_deferred *deferred));
 
 /* Frees the session, now or when the library has returned. */
@@ -147,5 +147,8 @@ void rd_http2_free(rd_http2 *http2);
 /* The connection ends with this error (NGHTTP2_*), whatever its streams do. A GOAWAY leaves first.
  */
 void rd_http2_fail(rd_http2 *http2, uint32_t error);
+
+/* The library has queued a GOAWAY with an error by itself. */
+void rd_http2_note_failure(rd_http2 *http2);
 
 #endif

@@ -210,22 +210,26 @@ static void stream_close(rd_conn *conn) {
     rd_http2_stream *stream = rd_http2_stream_of(conn);
     rd_http2 *http2 = stream->http2;
     leave_session(stream);
-    if (!rd_conn_is_open(http2->carrier)) return; /* none of its requests is taken any more */
+    if (!rd_conn_is_open(http2->carrier)) return; /* none of its calls is taken */
     if (stream->untaken > 0) rd_http2_remove_untaken(http2, stream->untaken);
     say_end(stream);
     if (!http2->head.is_decoding) rd_http2_expect(http2); /* that has its deadline already */
     rd_http2_send(http2);
 }
 
-/* Falls while the client takes anything of the connection, so a stream that waits for its turn is
- * not late. It does not fall for a stream whose own window is closed. */
+/* Falls while the client takes answers of the connection, in steps of 1 KiB, so a stream that waits
+ * for its turn is not late. What waits in the carrier and in the kernel is not taken yet. It does
+ * not fall for a stream whose own window is closed. */
 static uint32_t stream_count_unread(rd_conn *conn) {
     const rd_http2_stream *stream = rd_http2_stream_of(conn);
     const rd_http2 *http2 = stream->http2;
-    if (!rd_conn_is_open(rd_conn_carrier(conn))) return UINT32_MAX;
+    rd_conn *carrier = http2->carrier;
+    if (!rd_conn_is_open(carrier)) return UINT32_MAX;
     if (nghttp2_session_get_stream_remote_window_size(http2->session, stream->id) <= 0)
         return UINT32_MAX;
-    return UINT32_MAX - 1 - (uint32_t)(http2->taking.taken / 1024);
+    const uint64_t waits = carrier->out.bytes + carrier->transport->count_unread(carrier);
+    const uint64_t taken = http2->taking.taken;
+    return UINT32_MAX - 1 - (uint32_t)((taken > waits ? taken - waits : 0) / 1024);
 }
 
 static void stream_identify(rd_conn *conn, rd_identity *identity) {
@@ -385,8 +389,6 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
         return 0;
     }
     rd_http2_stream *stream = rd_http2_stream_of(conn);
-    rd_http2_taking *taking = &stream->http2->taking;
-    if (taking->heads > 0) rd_http2_forget_heads(stream->http2);
     if (must_wait(stream)) {
         stream->is_held = stream->is_deferred = true;
         return NGHTTP2_ERR_DEFERRED;
@@ -395,7 +397,7 @@ ssize_t rd_http2_give(nghttp2_session *session, int32_t id, uint8_t *bytes, size
     const size_t taken = stream->offer != NULL ? take_offer(stream, (char *)bytes, len)
                                                : pull(stream, (char *)bytes, len);
     stream->in_round += (uint32_t)taken;
-    taking->taken += taken;
+    stream->http2->taking.taken += taken;
     const bool has_gone = conn->state == RD_CONN_CLOSED && !stream->is_finished;
     if (is_last(conn, stream)) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;

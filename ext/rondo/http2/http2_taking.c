@@ -13,10 +13,10 @@ static void hold(rd_http2 *http2, bool is_held) {
     handler->on_held(handler, http2->lines, is_held);
 }
 
-/* Once the connection has ended, the line stays as it is. */
+/* Once the connection has failed or ended, the line stays as it is. */
 static void judge(rd_http2 *http2) {
     const rd_http2_taking *taking = &http2->taking;
-    if (!rd_conn_is_open(http2->carrier)) return;
+    if (http2->has_failed || !rd_conn_is_open(http2->carrier)) return;
     hold(http2, taking->untaken + taking->heads >= UNTAKEN_MAX);
 }
 
@@ -43,9 +43,13 @@ void rd_http2_add_head(rd_http2 *http2, size_t len) {
     judge(http2);
 }
 
-void rd_http2_forget_heads(rd_http2 *http2) {
-    http2->taking.taken += http2->taking.heads;
-    http2->taking.heads = 0;
+void rd_http2_remove_head(rd_http2 *http2, const nghttp2_frame *frame, bool is_sent) {
+    size_t len = 0;
+    for (size_t i = 0; i < frame->headers.nvlen; i++) {
+        len += frame->headers.nva[i].namelen + frame->headers.nva[i].valuelen;
+    }
+    if (is_sent) http2->taking.taken += len;
+    http2->taking.heads -= (uint32_t)len;
     count_heads(http2);
     judge(http2);
 }

@@ -18,10 +18,10 @@ void rd_http2_remove_untaken(rd_http2 *http2, uint32_t len);
 /* The library has a head more, with so many bytes of names and values. */
 void rd_http2_add_head(rd_http2 *http2, size_t len);
 
-/* The library has sent all heads that it had: it sends bodies last. */
-void rd_http2_forget_heads(rd_http2 *http2);
+/* It has sent this one, or dropped it. */
+void rd_http2_remove_head(rd_http2 *http2, const nghttp2_frame *frame, bool is_sent);
 
-/* No request of the connection is taken any more. */
+/* No request of the connection reaches the application any more. */
 void rd_http2_take_no_more(rd_http2 *http2);
 
 #endif

@@ -201,7 +201,7 @@ rd_conn *rd_conn_open(rd_conn_set *set, int fd, const rd_transport *transport,
  * It has the carrier's peer, and its own index, deadlines and watermarks. It counts neither as a
  * connection nor as a descriptor, never lingers, and is not in `conns`: what happens to all
  * connections (for example a stop) happens to the carrier, and the carrier's protocol passes it on.
- * The on_close of that protocol closes all connections that the carrier carries. */
+ * The on_close of that protocol closes all connections that the carrier carries, or begins to. */
 rd_conn *rd_conn_open_carried(rd_conn *carrier, const rd_transport *transport,
                               const rd_protocol *protocol);
 

@@ -375,12 +375,12 @@ static void test_a_client_that_takes_answers_to_pings_alone(void) {
     put_get(&out, 1, "/");
     tell(fd, &out);
     CHECK_INT(peer_of(1)->body_len, 65535);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         later(7000);
         for (int k = 0; k < 200; k++) put_frame(&out, NGHTTP2_PING, 0, 0, "01234567", 8);
         tell(fd, &out);
     }
-    CHECK_INT(server_said.pongs, 6 * 200);
+    CHECK_INT(server_said.pongs, 8 * 200);
     CHECK_INT(server_said.goaway, NO_CODE);
     CHECK_INT(peer_of(1)->reset, NGHTTP2_INTERNAL_ERROR);
     finish(fd);
@@ -400,6 +400,46 @@ static void test_a_stream_beside_answers_without_bodies(void) {
         }
         tell(fd, &out);
     }
+    CHECK_INT(peer_of(1)->reset, NO_CODE);
+    finish(fd);
+}
+
+/* Reads at most this much. */
+static void hear_part(int fd, size_t most) {
+    peer *said = &server_said;
+    for (ssize_t part = 1; part > 0 && most > 0; most -= (size_t)part) {
+        part = recv(fd, said->bytes + said->len, most, 0);
+        if (part <= 0) return;
+        peer_take((size_t)part);
+    }
+}
+
+static void answer_huge(rd_request *request) {
+    static char huge[16 << 20];
+    answer_with(request, huge, sizeof(huge));
+}
+
+/* The kernel has megabytes that it has not sent. A client that takes a little of that from time to
+ * time is not late. */
+static void test_a_slow_client_is_not_late(void) {
+    const int size = 65536;
+    open_peer();
+    start_listening(answer_huge);
+    const int fd = dial();
+    CHECK_INT(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+    out.len = 0;
+    put_opening(&out);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 32 << 20);
+    put_window(&out, 0, 32 << 20);
+    put_get(&out, 1, "/");
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    turns(20);
+    for (int i = 0; i < 12; i++) {
+        hear_part(fd, 40000);
+        later(7000);
+    }
+    CHECK_INT(server->http.http2_counts.streams, 1);
     CHECK_INT(peer_of(1)->reset, NO_CODE);
     finish(fd);
 }
@@ -878,6 +918,7 @@ static void test_all(void) {
     test_stalled_streams();
     test_streams_that_wait_for_others();
     test_a_client_that_takes_answers_to_pings_alone();
+    test_a_slow_client_is_not_late();
     test_a_stream_beside_answers_without_bodies();
     test_bodies();
     test_expectation();

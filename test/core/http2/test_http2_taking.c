@@ -169,6 +169,38 @@ static void test_heads_that_are_not_taken(void) {
     finish(fd);
 }
 
+/* Heads that have left, or whose streams are over, count no more, though others always wait. */
+static void test_heads_that_are_taken_one_by_one(void) {
+    const int fd = begin_with(answer_with_long_head);
+    const rd_http2 *http2 = rd_http2_of(joined);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, sizeof(body));
+    put_window(&out, 0, 1 << 30);
+    put_get(&out, 1, "/");
+    send_part(fd, out.bytes, out.len);
+    turns(5);
+    out.len = 0;
+    for (uint32_t i = 1; i < 30; i++) put_get(&out, 2 * i + 1, "/head");
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    turns(5);
+    const uint32_t all = http2->taking.heads;
+    CHECK_SAYS(all > 25 * HEAD, "%u bytes", all);
+    for (uint32_t i = 20; i < 30; i++) put_reset(&out, 2 * i + 1, NGHTTP2_CANCEL);
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    uint32_t least = all;
+    for (int i = 0; i < 100 && http2->taking.heads > 0; i++) {
+        char part[8000];
+        const ssize_t got_now = recv(fd, part, sizeof(part), 0);
+        CHECK(got_now > 0);
+        turn();
+        if (http2->taking.heads > 0 && http2->taking.heads < least) least = http2->taking.heads;
+    }
+    CHECK_SAYS(least < all - 9 * HEAD, "%u bytes", least);
+    CHECK_INT(http2->taking.heads, 0);
+    finish(fd);
+}
+
 /* The same with a client that goes. */
 static void test_heads_of_a_client_that_goes(void) {
     const int fd = begin_with(answer_with_long_head);
@@ -227,6 +259,7 @@ static void test_all(void) {
     test_urgent_requests_do_not_wait_for_all();
     test_long_answers_count_as_short_ones();
     test_heads_that_are_not_taken();
+    test_heads_that_are_taken_one_by_one();
     test_heads_of_a_client_that_goes();
     test_a_client_that_goes();
     test_a_server_that_ends();

@@ -302,6 +302,35 @@ static void test_a_failure_behind_many_requests(void) {
     peer_end();
 }
 
+/* Nor do they while the client reads nothing, so that it cannot be told. */
+static void test_a_failure_that_cannot_be_told(void) {
+    static char body[1 << 20];
+    const int fd = begin_with(hold);
+    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, sizeof(body));
+    put_window(&out, 0, 1 << 30);
+    put_get(&out, 1, "/");
+    tell(fd, &out);
+    rd_loop_lock(&server->loop);
+    answer_with(held, body, sizeof(body));
+    rd_loop_unlock(&server->loop);
+    let_go();
+    turns(5);
+    app = count_call;
+    calls = 0;
+    for (uint32_t i = 1; i < 90; i++) put_get(&out, 2 * i + 1, "/");
+    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    send_part(fd, out.bytes, out.len);
+    out.len = 0;
+    turns(10);
+    CHECK(rd_http2_of(joined)->has_failed);
+    CHECK_INT(calls, 0);
+    close(fd);
+    turns(3);
+    check_nothing_is_left();
+    end();
+    peer_end();
+}
+
 /* Its bodies end some at a time. */
 static void test_the_end_of_many_bodies(void) {
     const int fd = begin_with(answer_path);
@@ -343,6 +372,7 @@ static void test_all(void) {
     test_a_client_that_goes_with_its_streams(true);
     test_a_failure_with_many_streams();
     test_a_failure_behind_many_requests();
+    test_a_failure_that_cannot_be_told();
     test_the_end_of_many_bodies();
 }
 
