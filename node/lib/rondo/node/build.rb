@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+# The JavaScript of an application: the one of an earlier start, or a new one. The check of an earlier build loads
+# neither Opal nor Rack, because a start with nothing new should take no time.
+# SPDX-License-Identifier: MIT
+
+require "digest"
+require "rondo/node/cache"
+require "rondo/node/programs"
+
+module Rondo
+  module Node
+    # One application's builds in the cache.
+    class Build
+      # What `node` starts.
+      MAIN = "main.js"
+      # Lines of digests and paths, as sha256sum writes them.
+      MANIFEST = "sources.sha256"
+      # It says one line on a Node that cannot read the rest.
+      START = <<~JS.freeze
+        // Starts the server of this folder on Node #{NODE_MAJOR} or newer.
+        "use strict";
+        if (parseInt(process.versions.node, 10) < #{NODE_MAJOR}) {
+          console.error("rondo: Node.js #{NODE_MAJOR} or newer is needed, this is " + process.versions.node);
+          process.exit(1);
+        }
+        require("./server.js").start(__dirname + "/application.js");
+      JS
+      private_constant :MANIFEST, :START
+
+      # @param rackup [String] path of config.ru
+      # @param cache [Cache]
+      # @param out [IO] for progress
+      def initialize(rackup, cache: Cache.new, out: $stdout)
+        @rackup = File.realpath(rackup)
+        @cache = cache
+        @out = out
+      rescue Errno::ENOENT
+        raise Error, "there is no #{rackup}"
+      end
+
+      # @return [String] path of the JavaScript that serves the application
+      # @raise [Error]
+      def call
+        key = Digest::SHA256.hexdigest([@rackup, own_digest, RUBY_VERSION, *gem_times, *$LOAD_PATH].join("\0"))[0, 40]
+        folder = @cache.path("builds", key)
+        make(folder) unless current?(folder)
+        File.join(folder, MAIN)
+      end
+
+      # @param target [String] a folder that gets the build
+      # @return [String] path of the JavaScript in it
+      # @raise [Error] the folder has other files in it
+      def write(target)
+        target = File.expand_path(target)
+        names = File.directory?(target) ? Dir.children(target) : []
+        unless names.empty? || names.include?(MAIN)
+          raise Error, "#{target} has files in it that are not a build: name another folder"
+        end
+
+        require "fileutils"
+        FileUtils.mkdir_p(File.dirname(target))
+        source = File.dirname(call)
+        @cache.replace(target) { |temporary| FileUtils.cp(Dir[File.join(source, "*.js*")], temporary) }
+        File.join(target, MAIN)
+      rescue SystemCallError => e
+        raise Error, "cannot write to #{target}: #{e.message}"
+      end
+
+      private
+
+      # When gems were last installed: another version may be found now.
+      def gem_times
+        Gem.path.map { |folder| File.mtime(File.join(folder, "specifications")).to_f if File.directory?(folder) }
+      rescue SystemCallError
+        []
+      end
+
+      # This gem itself, in a clone too: whoever changes it wants to see the change.
+      def own_digest
+        files = Dir[File.join(ROOT, "lib/**/*.{rb,js}"), Programs::LOCK].sort
+        Digest::SHA256.hexdigest(files.map { |path| digest(path) }.join)
+      end
+
+      def digest(path)
+        Digest::SHA256.file(path).hexdigest
+      end
+
+      def current?(folder)
+        lines = File.readlines(File.join(folder, MANIFEST), chomp: true)
+        File.file?(File.join(folder, MAIN)) && lines.all? { |line| digest(line[66..]) == line[0, 64] }
+      rescue SystemCallError
+        false
+      end
+
+      def make(folder)
+        began = now
+        @out.puts "* Building #{@rackup} for Node"
+        packages = Programs.packages(@cache)
+        @cache.replace(folder) { |temporary| fill(temporary, packages) }
+        @out.puts format("* Built in %<seconds>.1f s", seconds: now - began)
+      end
+
+      def fill(folder, packages)
+        require "rondo/node/compiler"
+        compiler = Compiler.new(@rackup, @cache)
+        code = compiler.call { |count| show(count) }
+        File.write(File.join(folder, "application.js"), code)
+        bundle(folder, packages)
+        File.write(File.join(folder, MANIFEST), compiler.files.map { |path| "#{digest(path)}  #{path}\n" }.join)
+      end
+
+      # One file for the server and one for the application: a master needs no application.
+      def bundle(folder, packages)
+        engine = File.join(ROOT, "lib/rondo/node/engine")
+        File.write(File.join(folder, MAIN), START)
+        Programs.esbuild(packages, File.join(engine, "server.js"), "--bundle", "--platform=node",
+                         "--target=node#{NODE_MAJOR}", "--log-level=error", "--legal-comments=none",
+                         "--outfile=#{File.join(folder, "server.js")}")
+      end
+
+      def show(count)
+        return unless @out.tty? && now - (@shown || 0) > 0.2
+
+        @shown = now
+        @out.print "  #{count} files\r"
+      end
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+    end
+  end
+end

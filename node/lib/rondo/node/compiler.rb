@@ -1,0 +1,176 @@
+# frozen_string_literal: true
+
+# Compiles an application and everything that it requires to one JavaScript file. Each Ruby file becomes a module with
+# the name of its path; the names that `require` uses become aliases. So a file runs once, whatever it is called.
+# SPDX-License-Identifier: MIT
+
+require "opal"
+require "rondo/node/cache"
+require "rondo/node/guards"
+require "rondo/node/sources"
+
+module Rondo
+  module Node
+    # One build.
+    class Compiler
+      # What is kept of a compiled file.
+      Piece = Struct.new(:code, :requires, :optional)
+      # What runs before the application, in this order.
+      FIRST = %w[opal rondo/boot].freeze
+      OPTIONS = { requirable: true, dynamic_require_severity: :ignore }.freeze
+      # Of the kept pieces; another number makes all of them anew.
+      FORMAT = "1 #{OPAL_VERSION} #{RUBY_VERSION}".freeze
+      # Where the code of a file says its name.
+      DEFINITION = /^Opal\.modules\["(?:[^"\\]|\\.)*"\]/
+      private_constant :DEFINITION, :Piece, :FIRST, :OPTIONS, :FORMAT
+
+      # @return [Array<String>] the files of the build, without Opal's
+      attr_reader :files
+
+      # @param rackup [String] absolute path of config.ru
+      # @param cache [Cache]
+      def initialize(rackup, cache)
+        @rackup = rackup
+        @cache = cache
+        @sources = Sources.new(File.dirname(rackup))
+        @aliases = {}
+        @modules = {}
+        @files = []
+      end
+
+      # @yield [Integer] the number of files that are done
+      # @return [String] JavaScript that exports `boot` and `application`, the name of the application's module
+      # @raise [Error] with file and line
+      def call(&progress)
+        @progress = progress
+        @modules[@sources.find("corelib/runtime.js")] = runtime
+        FIRST.each { |feature| add(feature, nil) }
+        add_file(@rackup)
+        [*@modules.values, *alias_lines, *last_lines].join("\n")
+      end
+
+      private
+
+      def runtime
+        "#{File.read(@sources.find("corelib/runtime.js"))}\nOpal.loaded([\"corelib/runtime.js\"]);\n"
+      end
+
+      def alias_lines
+        lines = @aliases.map do |name, path|
+          "Opal.modules[#{name.inspect}] = alias(#{module_name(path).inspect});"
+        end
+        ["const alias = name => () => Opal.require(name);", *lines]
+      end
+
+      # The engine calls `boot` with the object that Ruby knows as Opal.rondo.
+      def last_lines
+        required = FIRST.map { |feature| "  Opal.require(#{feature.inspect});" }
+        ["exports.boot = engine => {", "  Opal.rondo = engine;", *required, "  return Opal;", "};",
+         "exports.application = #{module_name(@rackup).inspect};\n"]
+      end
+
+      def module_name(path)
+        path == @rackup ? path.delete_prefix("/") : @sources.name_of(path)
+      end
+
+      # @param from [String, nil] path of the file that requires it
+      def add(feature, from, optional: false)
+        path = find(feature, from, optional)
+        return missing(feature, from, optional) unless path
+
+        name(feature, path)
+        add_file(path)
+      end
+
+      def find(feature, from, optional)
+        @sources.find(feature)
+      rescue Error => e
+        raise Error, "#{place(feature, from)}: #{e.message}" unless optional
+      end
+
+      # As Opal's runtime normalizes it.
+      def name(feature, path)
+        parts = feature.sub(/\.(?:rb|js)\z/, "").split("/").grep_v(/\A\.?\z/)
+        normal = parts.each_with_object([]) { |part, kept| part == ".." ? kept.pop : kept << part }.join("/")
+        @aliases[normal] = path unless normal == module_name(path)
+      end
+
+      def add_file(path)
+        return if @modules.key?(path)
+
+        @modules[path] = "" # files may require each other
+        piece = path.end_with?(".js") ? script(path) : ruby(path)
+        @modules[path] = piece.code
+        @files << path unless @sources.opal?(path)
+        @progress&.call(@modules.size)
+        piece.requires.each { |feature| add(feature, path, optional: piece.optional.include?(feature)) }
+      end
+
+      def script(path)
+        Piece.new("#{File.read(path)}\nOpal.loaded([#{module_name(path).inspect}]);\n", [], [])
+      end
+
+      def ruby(path)
+        source = File.read(path, encoding: Encoding::UTF_8)
+        raise Error, "#{path}: it is not UTF-8" unless source.valid_encoding?
+
+        source = source.sub(/^__END__\n.*\z/m, "") if path == @rackup
+        key = "pieces/#{Digest::SHA256.hexdigest([FORMAT, path, source].join("\0"))[0, 40]}"
+        kept = @cache.get(key)
+        return Marshal.load(kept) if kept # rubocop:disable Security/MarshalLoad -- the user's own cache
+
+        compile(path, source).tap { |piece| @cache.put(key, Marshal.dump(piece)) }
+      end
+
+      def compile(path, source)
+        compiler = Opal::Compiler.new(source, OPTIONS.merge(file: file_name(path)))
+        code = compiler.compile.sub(DEFINITION) { "Opal.modules[#{module_name(path).inspect}]" }
+        requires = compiler.requires.uniq
+        Piece.new(code, requires, compiler.autoloads + guarded(source, requires))
+      rescue Opal::SyntaxError, Opal::Error => e
+        raise Error, complaint(path, source, e)
+      end
+
+      # The name in backtraces, and what __FILE__ and __dir__ say.
+      def file_name(path)
+        @sources.opal?(path) ? "#{@sources.name_of(path)}.rb" : path
+      end
+
+      def complaint(path, source, error)
+        line = error.backtrace.to_a.first.to_s[/:(\d+):in /, 1]
+        text = error.message.lines.map(&:strip).reject(&:empty?).first.to_s
+        text = text.delete_prefix("#{path}:").sub(/\A\d*:?\s*/, "").sub(/\AUnsupported sexp: /,
+                                                                        "Opal does not support ")
+        shown = line && source.lines[line.to_i - 1].to_s.strip
+        [line ? "#{path}:#{line}" : path, text, shown].compact.reject(&:empty?).join(": ")
+      end
+
+      # Features that the file can do without: their `require` is inside of a method, or of a `begin` with `rescue`.
+      def guarded(source, requires)
+        requires.all? { |feature| found?(feature) } ? [] : Guards.new(source).features
+      end
+
+      def found?(feature)
+        @sources.find(feature)
+      rescue Error
+        false # the place is known when the feature is added
+      end
+
+      def missing(feature, from, optional)
+        return if optional
+
+        raise Error, "#{place(feature, from)}: there is no #{feature} for Opal: " \
+                     "neither the application, nor Opal's library, nor a gem has it"
+      end
+
+      def place(feature, from)
+        return feature unless from
+
+        stem = feature.start_with?("/") ? File.basename(feature) : feature
+        lines = File.foreach(from).with_index(1)
+        number = lines.find { |line, _| line.include?("require") && line.include?(stem) }&.last
+        number ? "#{from}:#{number}" : from
+      end
+    end
+  end
+end

@@ -1,0 +1,144 @@
+// A connection that stays open after its request: the part that WebSockets and event streams share. It calls the
+// callbacks of its handler one after the other, and it has the subscriptions.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const limits = require("./limits");
+const log = require("./log");
+const ruby = require("./ruby");
+const stopping = require("./stopping");
+const { cachedAddress } = require("./env");
+
+// Keys that were valid only until the answer.
+const GONE_KEYS = ["rack.response_finished", "rack.early_hints", "HTTP_SEC_WEBSOCKET_KEY"];
+let bus = null;
+
+class Endpoint {
+  // @param protocol "websocket" or "sse"
+  constructor(protocol, env, handler, socket) {
+    this.protocol = protocol;
+    this.env = env;
+    this.handler = handler;
+    this.socket = socket;
+    this.timeout = limits.pingInterval;
+    this.subscriptions = new Map();
+    this.subscriptionBytes = 0;
+    this.jobs = [];
+    this.busy = false;
+    this.closeCode = 0;
+    this.closeReason = null;
+    this.closed = false;
+    this.client = ruby.constant("Rondo", "Client").$allocate();
+    this.client.endpoint = this;
+    for (const key of GONE_KEYS) env.delete(key);
+    this.client.env = env;
+    this.drains = false;
+    stopping.endpoints.add(this);
+  }
+
+  opened() {
+    this.drains = ruby.has(this.handler, "on_drained");
+    this.call("on_open");
+  }
+
+  // One more callback, after those that wait.
+  call(name, ...args) {
+    this.enqueue(() => this.invoke(this.handler, name, args));
+  }
+
+  invoke(handler, name, args) {
+    if (!ruby.has(handler, name)) return undefined;
+    return this.guard(handler, name, () => handler[`$${name}`](this.client, ...args));
+  }
+
+  // An exception closes only this connection.
+  guard(handler, name, run) {
+    const failed = (exception) => {
+      log.reportCallback(handler, name, exception);
+      this.close(1011, "");
+    };
+    try {
+      const result = run();
+      return result instanceof Promise ? result.catch(failed) : undefined;
+    } catch (exception) {
+      return failed(exception);
+    }
+  }
+
+  enqueue(job) {
+    this.jobs.push(job);
+    if (!this.busy) this.runJobs();
+  }
+
+  runJobs() {
+    this.busy = true;
+    while (this.jobs.length > 0) {
+      const waiting = this.jobs.shift()();
+      if (waiting instanceof Promise) {
+        waiting.then(() => this.runJobs());
+        return;
+      }
+    }
+    this.busy = false;
+  }
+
+  // A block of a subscription is a callback of the connection, too.
+  callBlock(block, channel, message, id) {
+    this.enqueue(() => (this.closed ? undefined : this.guard(this.handler, "subscribe", () => block.$call(channel, message, id))));
+  }
+
+  drained() {
+    if (this.drains && !this.closed && this.pending() === 0) this.call("on_drained");
+  }
+
+  // A slow client is closed; what the server itself publishes is no reason to keep it.
+  hasRoom() {
+    if (this.pending() < limits.maxPendingBytes) return true;
+    this.abort(1013);
+    return false;
+  }
+
+  changeHandler(handler) {
+    const before = this.handler;
+    if (handler === ruby.nil) return this.close(1000, "");
+    this.jobs.push(() => {
+      this.invoke(before, "on_close", []);
+      this.handler = handler;
+      this.opened();
+    });
+    if (!this.busy) this.runJobs();
+    return handler;
+  }
+
+  // The connection has ended, for any cause.
+  ended(code, reason) {
+    if (this.closed) return;
+    this.closed = true;
+    this.closeCode ||= code;
+    this.closeReason ??= reason;
+    stopping.endpoints.delete(this);
+    bus.forget(this);
+    this.call("on_close");
+  }
+
+  shutdown() {
+    this.call("on_shutdown");
+    this.enqueue(() => this.close(1001, ""));
+  }
+
+  peer() {
+    const address = cachedAddress(this.socket);
+    return address === "" ? ruby.nil : [address, this.socket.remotePort];
+  }
+
+  alpn() {
+    return this.socket.alpnProtocol || (this.socket.encrypted ? "http/1.1" : null);
+  }
+
+  static attach(theBus) {
+    bus = theBus;
+  }
+}
+
+module.exports = { Endpoint };

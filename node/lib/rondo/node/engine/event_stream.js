@@ -1,0 +1,143 @@
+// A stream of Server-Sent Events. It ends with its connection, without chunks, so an event has the same bytes for every
+// client.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const { isUtf8 } = require("node:buffer");
+const limits = require("./limits");
+const ruby = require("./ruby");
+const { Endpoint } = require("./endpoint");
+const { dateNow, readHead, reason } = require("./head");
+
+// Fields of an ordinary answer that a stream does not have.
+const DROPPED = new Set(["content-length", "content-encoding", "content-type", "connection", "upgrade"]);
+const COMMENT = ":\n\n";
+
+// The lines of an event; every kind of line end arrives as LF.
+function eventOf(fields, data) {
+  if (data === null) return `${fields}\n`;
+  return `${fields}data: ${data.replace(/\r\n|\r|\n/g, "\ndata: ")}\n\n`;
+}
+
+class EventStream extends Endpoint {
+  // @param isBytes whether the head has to be written with bytes
+  constructor(response, handler, isBytes) {
+    super("sse", response.env, handler, response.req.socket);
+    this.isBytes = isBytes;
+    this.res = response.res;
+    this.res.on("close", () => this.ended(1006, ""));
+    this.setTimeout(limits.pingInterval);
+    this.opened();
+  }
+
+  isOpen() {
+    return !this.ending && !this.res.destroyed;
+  }
+
+  pending() {
+    return this.res.destroyed ? -1 : this.res.writableLength;
+  }
+
+  write(data) {
+    return this.event(data, "");
+  }
+
+  event(data, fields) {
+    const content = data === null ? null : asText(data);
+    if (!this.isOpen() || !this.hasRoom()) return false;
+    this.put(eventOf(fields, content));
+    return true;
+  }
+
+  // A published message that is not text does not reach a stream. The event is made once for all streams.
+  deliver(message) {
+    if (message.isBinary || !this.isOpen() || !this.hasRoom()) return;
+    message.event ??= Buffer.from(eventOf(message.id === 0 ? "" : `id: ${message.id}\n`, message.text));
+    this.put(message.event);
+  }
+
+  put(event) {
+    const bytes = this.isBytes ? Buffer.from(event) : event;
+    this.lastWrite = Date.now();
+    if (this.drains) {
+      this.res.write(bytes, () => this.drained());
+    } else {
+      this.res.write(bytes);
+    }
+  }
+
+  close(code, reasonText) {
+    if (this.ending) return;
+    this.ending = true;
+    this.closeCode ||= code;
+    this.closeReason ??= reasonText;
+    this.res.end();
+  }
+
+  abort(code) {
+    this.closeCode ||= code;
+    this.closeReason ??= "";
+    this.res.destroy();
+  }
+
+  setTimeout(milliseconds) {
+    this.timeout = milliseconds;
+    clearInterval(this.commenting);
+    if (milliseconds > 0) this.commenting = setInterval(() => this.comment(), milliseconds).unref();
+  }
+
+  comment() {
+    if (this.isOpen() && Date.now() - (this.lastWrite || 0) >= this.timeout) this.put(COMMENT);
+  }
+
+  ended(code, reasonText) {
+    clearInterval(this.commenting);
+    super.ended(code, reasonText);
+  }
+}
+
+function asText(data) {
+  if (typeof data === "string") return data;
+  if (isUtf8(data)) return data.toString("utf8");
+  throw ruby.error(["ArgumentError"], "an event stream carries only text: the message must be UTF-8");
+}
+
+// Begins the answer of an event stream.
+function openStream(response, result, handler) {
+  const { res } = response;
+  let head;
+  try {
+    response.body = result[2];
+    res.useChunkedEncodingByDefault = false;
+    res.shouldKeepAlive = false;
+    res.sendDate = false;
+    head = readHead(result[1]);
+    res.writeHead(200, reason(200), streamFields(head.fields));
+  } catch (exception) {
+    response.fail(exception);
+    return;
+  }
+  if (!head.isBytes) res.flushHeaders();
+  response.end();
+  new EventStream(response, handler, head.isBytes);
+}
+
+function streamFields(given) {
+  const fields = [];
+  const names = new Set();
+  for (let at = 0; at < given.length; at += 2) {
+    const name = given[at].toLowerCase();
+    if (DROPPED.has(name)) continue;
+    names.add(name);
+    fields.push(given[at], given[at + 1]);
+  }
+  fields.push("content-type", "text/event-stream");
+  if (!names.has("cache-control")) fields.push("cache-control", "no-cache");
+  if (!names.has("x-accel-buffering")) fields.push("x-accel-buffering", "no");
+  fields.push("connection", "close");
+  if (!names.has("date")) fields.push("date", dateNow());
+  return fields;
+}
+
+module.exports = { openStream };

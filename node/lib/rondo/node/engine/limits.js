@@ -1,0 +1,30 @@
+// Limits and times, with the values that the server on MRI has by default (docs/CONFIGURATION.md). Times are in
+// milliseconds.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+module.exports = {
+  maxHeadBytes: 114688,
+  maxHeaderCount: 128,
+  maxTargetBytes: 12288,
+  maxBodyBytes: 1073741824,
+  totalBodyBytes: 268435456, // bodies are in memory here, not in files: this is total_input_bytes of all clients
+  headTimeout: 30000,
+  bodyTimeout: 30000,
+  keepAliveTimeout: 65000,
+  drainTimeout: 30000,
+  maxResponseBytes: 268435456, // of a body that is produced faster than its client reads, for Node cannot wait
+  maxMessageBytes: 262144,
+  maxPendingBytes: 1048576,
+  deflateThreshold: 1024,
+  maxSubscriptions: 1024,
+  maxSubscriptionBytes: 65536,
+  historyMessages: 100000,
+  historyBytes: 67108864,
+  maxPublishBytes: 1048576,
+  hubQueueBytes: 67108864,
+  pingInterval: 40000,
+  closeTimeout: 5000,
+  backlog: 1024,
+};

@@ -1,0 +1,73 @@
+// The server of a process: Node's own HTTP server, with the limits of Rondo.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const http = require("node:http");
+const https = require("node:https");
+const limits = require("./limits");
+const stopping = require("./stopping");
+const { Requests } = require("./requests");
+const { handleUpgrade } = require("./handshake");
+
+function options(tls) {
+  return {
+    ...tls, maxHeaderSize: limits.maxHeadBytes, keepAlive: false, noDelay: true, requireHostHeader: true,
+    keepAliveTimeout: limits.keepAliveTimeout, headersTimeout: limits.headTimeout, requestTimeout: 0,
+    connectionsCheckingInterval: 5000, insecureHTTPParser: false,
+  };
+}
+
+// @param application what config.ru runs
+// @param settings of options.js
+function makeServer(application, settings) {
+  const { tls } = settings;
+  const requests = new Requests(application, tls ? "https" : "http", settings.hints);
+  const server = tls ? https.createServer(options(tls)) : http.createServer(options(null));
+  server.maxHeadersCount = 0;
+  server.on("request", (req, res) => requests.take(req, res));
+  server.on("checkContinue", (req, res) => requests.takeExpecting(req, res));
+  server.on("upgrade", (req, socket, head) => handleUpgrade(requests, req, socket, head));
+  server.on("clientError", (error, socket) => refuse(error, socket));
+  return server;
+}
+
+// Bytes that are no request: the answer of Node's parser, with the reasons of RFC 9110.
+const STATUSES = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large", ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+function refuse(error, socket) {
+  if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0 && socket._httpMessage) {
+    socket.destroy();
+    return;
+  }
+  const status = STATUSES[error.code] || "400 Bad Request";
+  const body = `${status.slice(4)}\n`;
+  socket.end(`HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
+    `connection: close\r\ndate: ${new Date().toUTCString()}\r\n\r\n${body}`);
+}
+
+// Listens; `host` is undefined for every address. Calls `done(error, addresses)`.
+function listen(server, host, port, done) {
+  const failed = (error) => done(error);
+  server.once("error", failed);
+  server.listen({ host, port, backlog: limits.backlog }, () => {
+    server.off("error", failed);
+    done(null, server.address());
+  });
+}
+
+// No more connections; idle ones end, and what is in flight may finish until `deadline` milliseconds have gone.
+function drain(server, deadline, done) {
+  stopping.begun = true;
+  const timer = setTimeout(() => server.closeAllConnections(), deadline);
+  for (const endpoint of [...stopping.endpoints]) endpoint.shutdown();
+  server.close(() => {
+    clearTimeout(timer);
+    done();
+  });
+  server.closeIdleConnections();
+}
+
+module.exports = { drain, listen, makeServer };

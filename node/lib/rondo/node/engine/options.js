@@ -1,0 +1,65 @@
+// The command line of a build. lib/rondo/node/cli.rb has checked the words if it started this process.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const fs = require("node:fs");
+const { parseArgs } = require("node:util");
+
+const OPTIONS = {
+  port: { type: "string", short: "p", default: "9292" },
+  bind: { type: "string", short: "b" },
+  secure: { type: "boolean", short: "s", default: false },
+  "ca-file": { type: "string", short: "a" },
+  "cert-file": { type: "string", short: "c" },
+  "key-file": { type: "string", short: "k" },
+  "log-file": { type: "string", short: "l" },
+  "pid-file": { type: "string", short: "P" },
+  "early-hints": { type: "boolean", default: false },
+  workers: { type: "string", short: "w", default: "0" },
+};
+
+// What is wrong with the command line or with a file that it names.
+class OptionError extends Error {}
+
+function number(values, name, most) {
+  const value = Number(values[name]);
+  if (!/^\d+$/.test(values[name]) || value > most) {
+    throw new OptionError(`--${name} must be a number up to ${most}, not ${JSON.stringify(values[name])}`);
+  }
+  return value;
+}
+
+function read(values, name) {
+  if (values[name] === undefined) return undefined;
+  try {
+    return fs.readFileSync(values[name]);
+  } catch (error) {
+    throw new OptionError(`cannot read ${values[name]}: ${error.code}`);
+  }
+}
+
+function tlsOf(values) {
+  if (!values.secure) return null;
+  if (!values["cert-file"] || !values["key-file"]) throw new OptionError("--secure needs --cert-file and --key-file");
+  const ca = read(values, "ca-file");
+  return { ca, cert: read(values, "cert-file"), key: read(values, "key-file"),
+           requestCert: ca !== undefined, rejectUnauthorized: ca !== undefined };
+}
+
+// Throws OptionError with one line.
+function parse(words) {
+  let values;
+  try {
+    ({ values } = parseArgs({ args: words, options: OPTIONS, strict: true }));
+  } catch (error) {
+    throw new OptionError(error.message.split("\n")[0]);
+  }
+  return {
+    port: number(values, "port", 65535), host: values.bind, workers: number(values, "workers", 1024),
+    tls: tlsOf(values), logFile: values["log-file"], pidFile: values["pid-file"],
+    hints: values["early-hints"],
+  };
+}
+
+module.exports = { OptionError, parse };

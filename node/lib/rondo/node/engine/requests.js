@@ -1,0 +1,99 @@
+// From a request of Node to a call of the application.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const body = require("./body");
+const limits = require("./limits");
+const ruby = require("./ruby");
+const { makeEnv } = require("./env");
+const { upgradeKind, takeHandler } = require("./upgrade");
+const { openStream } = require("./event_stream");
+const { Response, refuseRequest } = require("./response");
+
+class Requests {
+  // @param application what config.ru runs
+  // @param scheme "http" or "https"
+  // @param hints whether the application may send 103
+  constructor(application, scheme, hints) {
+    this.hints = hints;
+    this.application = application;
+    this.scheme = scheme;
+  }
+
+  // For the event `request`.
+  take(req, res) {
+    const status = refusalOf(req);
+    if (status !== 0) return refuse(req, res, status);
+    if (!body.hasBody(req)) return this.call(req, res, body.EMPTY, false);
+    return this.collect(req, res);
+  }
+
+  // For the event `checkContinue`: the body is asked for only if it will be taken.
+  takeExpecting(req, res) {
+    const status = refusalOf(req) || body.refusal(req);
+    if (status !== 0) return refuse(req, res, status);
+    res.writeContinue();
+    return this.collect(req, res);
+  }
+
+  collect(req, res) {
+    const status = body.refusal(req);
+    if (status !== 0) return refuse(req, res, status);
+    return body.collect(req, (failed, bytes) => {
+      if (failed !== 0) {
+        refuse(req, res, failed);
+      } else {
+        this.call(req, res, bytes, true);
+      }
+    });
+  }
+
+  // `openSocket` makes a WebSocket of the connection, if that is possible.
+  call(req, res, bytes, hasBody, openSocket = null) {
+    const kind = upgradeKind(req);
+    const env = makeEnv(req, this.scheme, kind, bytes, hasBody);
+    if (this.hints && req.httpVersionMinor === 1) env.set("rack.early_hints", earlyHints(res));
+    const response = new Response(req, res, env);
+    response.openSocket = openSocket;
+    let result;
+    try {
+      result = this.application.$call(env);
+    } catch (exception) {
+      return response.fail(exception);
+    }
+    if (!(result instanceof Promise)) return this.answer(response, result);
+    return result.then((value) => this.answer(response, value), (exception) => response.fail(exception));
+  }
+
+  answer(response, result) {
+    const handler = response.env.get("rack.upgrade");
+    if (handler === undefined || handler === ruby.nil) return response.send(result);
+    return takeHandler(response, result, handler, openStream);
+  }
+}
+
+function earlyHints(res) {
+  return ruby.Opal.lambda((headers) => {
+    if (res.headersSent) return ruby.nil;
+    const hints = {};
+    ruby.eachPair(headers, (name, value) => { hints[name] = Array.isArray(value) ? value.map(String) : String(value); });
+    if (hints.link) res.writeEarlyHints(hints);
+    return ruby.nil;
+  });
+}
+
+// Rules about requests that Node does not have.
+function refusalOf(req) {
+  if (req.url.length > limits.maxTargetBytes) return 414;
+  if (req.rawHeaders.length / 2 > limits.maxHeaderCount) return 431;
+  return 0;
+}
+
+// The rest of a refused body is not read: its connection ends.
+function refuse(req, res, status) {
+  res.on("finish", () => req.socket.destroySoon());
+  refuseRequest(res, status, require("./head").reason(status), true);
+}
+
+module.exports = { Requests };

@@ -1,0 +1,302 @@
+// Sends what the application returns: [status, headers, body]. The rows of the table "Body" in docs/REQUEST.md are the
+// branches of `sendBody`.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const fs = require("node:fs");
+const files = require("./files");
+const limits = require("./limits");
+const log = require("./log");
+const ruby = require("./ruby");
+const stopping = require("./stopping");
+const { dateNow, readHead, reason, refuse } = require("./head");
+const { toWire } = require("./text");
+
+const PLAIN_TEXT = ["content-type", "text/plain; charset=utf-8"];
+
+// The answer to one request. It closes the body exactly once, and then calls `rack.response_finished`.
+class Response {
+  constructor(req, res, env) {
+    this.req = req;
+    this.res = res;
+    this.env = env;
+    this.body = null;
+    this.status = 0;
+    this.headers = ruby.nil;
+    this.finished = false; // the end of the answer was written
+    this.closed = false; // the body was closed
+    this.left = Infinity; // bytes of the length that the application has promised
+  }
+
+  // @param result what the application returned
+  send(result) {
+    try {
+      if (!Array.isArray(result) || result.length !== 3) throw refuse("the application did not return [status, headers, body]");
+      this.body = result[2];
+      this.status = statusOf(result[0]);
+      this.headers = result[1];
+      this.head = readHead(result[1]);
+      this.sendBody();
+    } catch (exception) {
+      this.fail(exception);
+    }
+  }
+
+  hasNoBody() {
+    return this.status === 204 || this.status === 304;
+  }
+
+  sendBody() {
+    const { body } = this;
+    if (Array.isArray(body)) return this.sendParts(body);
+    if (body === ruby.nil || body === undefined) throw refuse("the body is nil");
+    if (this.hasNoBody()) return this.sendNothing();
+    if (ruby.has(body, "to_path") && this.sendFile(body.$to_path())) return undefined;
+    if (this.req.method === "HEAD") return this.sendNothing();
+    if (this.head.length === null && ruby.has(body, "to_ary")) {
+      const parts = body.$to_ary();
+      if (Array.isArray(parts)) return this.sendParts(parts);
+    }
+    if (ruby.has(body, "each")) return this.sendEach();
+    if (ruby.has(body, "call")) return this.sendCall();
+    throw refuse("the body has neither each nor call");
+  }
+
+  // An Array leaves at once, with its length.
+  sendParts(parts) {
+    if (this.hasNoBody() || this.req.method === "HEAD") return this.sendNothing(parts);
+    const wire = parts.length === 1 ? toWire(checkedPart(parts[0])) : join(parts);
+    const length = Buffer.byteLength(wire);
+    if (this.head.length !== null && this.head.length !== length) return this.sendPromised(wire);
+    this.writeHead(length);
+    this.res.end(this.head.isBytes ? Buffer.from(wire) : wire);
+    return this.end();
+  }
+
+  // A body of another length than the application says: a longer one is cut, and the connection ends after both.
+  sendPromised(wire) {
+    this.head.close = true;
+    this.writeHead(this.head.length);
+    this.left = this.head.length;
+    this.write(wire);
+    this.finish();
+  }
+
+  sendNothing(parts) {
+    const known = !this.hasNoBody() && (this.head.length !== null || parts !== undefined);
+    const length = known && this.head.length === null ? lengthOf(parts) : this.head.length;
+    this.writeHead(known ? length : null, true);
+    this.res.end();
+    return this.end();
+  }
+
+  sendFile(path) {
+    if (path === ruby.nil) return false;
+    const file = files.open(path.toString());
+    if (!file) return false;
+    const part = files.choose(this.req, this.status, file);
+    this.status = part.status;
+    part.fields.forEach(([name, value]) => this.head.fields.push(name, value));
+    this.writeHead(part.length);
+    if (this.req.method === "HEAD" || part.length === 0) {
+      fs.closeSync(file.descriptor);
+      this.res.end();
+      this.end();
+      return true;
+    }
+    const stream = fs.createReadStream(null, { fd: file.descriptor, start: part.start, end: part.start + part.length - 1 });
+    stream.on("error", () => this.res.destroy());
+    stream.on("close", () => this.end());
+    this.res.on("close", () => stream.destroy());
+    stream.pipe(this.res);
+    return true;
+  }
+
+  sendEach() {
+    this.begin();
+    const done = ruby.send(this.body, "each", [], (part) => {
+      this.checkOpen();
+      this.write(checkedPart(part));
+      return ruby.nil;
+    });
+    return this.whenDone(done, () => this.finish());
+  }
+
+  sendCall() {
+    const stream = ruby.constant("Rondo", "Stream").$new();
+    stream.response = this;
+    stream.input = this.env.get("rack.input");
+    this.begin();
+    return this.whenDone(this.body.$call(stream), () => this.closeBody());
+  }
+
+  // An application that waits returns a Promise.
+  whenDone(result, next) {
+    if (!(result instanceof Promise)) return next();
+    return result.then(next).catch((exception) => this.fail(exception));
+  }
+
+  // The head of an answer whose length is not known.
+  begin() {
+    this.writeHead(this.head.length);
+    this.left = this.head.length === null ? Infinity : this.head.length;
+    if (!this.head.isBytes) this.res.flushHeaders();
+    this.res.on("close", () => this.end());
+  }
+
+  // The fields of the server come last: the framing, `connection`, the date.
+  writeHead(length, empty = false) {
+    const { res, head } = this;
+    const { fields } = head;
+    if (length !== null) {
+      fields.push("content-length", String(length));
+    } else if (!empty) {
+      this.frame(fields);
+    }
+    if (head.close || !res.shouldKeepAlive || stopping.begun) {
+      res.shouldKeepAlive = false;
+      if (!fields.includes("connection")) fields.push("connection", "close");
+    } else {
+      res.removeHeader("connection");
+    }
+    if (!head.dated) fields.push("date", dateNow());
+    res.sendDate = false;
+    res.writeHead(this.status, reason(this.status), fields);
+  }
+
+  // HTTP/1.0 knows no chunks: its answer ends with the connection.
+  frame(fields) {
+    if (this.req.httpVersionMinor === 1) {
+      fields.push("transfer-encoding", "chunked");
+    } else {
+      this.head.close = true;
+      this.res.useChunkedEncodingByDefault = false;
+    }
+  }
+
+  checkOpen() {
+    if (this.isOver()) throw ruby.error(["Rondo", "ClientGone"], "the client has left");
+  }
+
+  // Node cannot make the application wait, so a client that reads too slowly for it loses its connection.
+  write(part) {
+    let wire = toWire(part);
+    const size = Buffer.byteLength(wire);
+    if (size > this.left) wire = Buffer.from(wire).subarray(0, this.left);
+    this.left -= Math.min(size, this.left);
+    if (wire.length === 0) return size;
+    if (this.req.method !== "HEAD") this.res.write(this.head.isBytes ? Buffer.from(wire) : wire);
+    if (this.pending() > limits.maxResponseBytes) this.res.destroy();
+    return size;
+  }
+
+  pending() {
+    return this.res.writableLength;
+  }
+
+  // The end of the body: a length that was promised and is not there ends the connection.
+  finish() {
+    if (this.finished || this.closed) return;
+    this.finished = true;
+    if (this.left !== Infinity && this.left > 0) {
+      this.res.socket?.destroySoon();
+      return;
+    }
+    this.res.end();
+    if (this.res.writableFinished || this.left !== Infinity) this.end();
+  }
+
+  isFinished() {
+    return this.finished;
+  }
+
+  isOver() {
+    return this.finished || this.res.destroyed || this.res.socket?.destroyed === true;
+  }
+
+  // An exception before the answer has begun is answered; later only the connection can say it.
+  fail(exception) {
+    if (exception.$$class !== ruby.constant("Rondo", "ClientGone")) log.reportRequest(this.env, exception);
+    this.error = exception;
+    if (this.res.headersSent) {
+      this.res.destroy();
+    } else {
+      refuseRequest(this.res, 500, "Internal Server Error");
+    }
+    this.end();
+  }
+
+  closeBody() {
+    if (this.closed) return;
+    this.closed = true;
+    const { body } = this;
+    if (body === null || Array.isArray(body) || !ruby.has(body, "close")) return;
+    try {
+      body.$close();
+    } catch (exception) {
+      log.reportRequest(this.env, exception);
+    }
+  }
+
+  // After the answer, in any case.
+  end() {
+    if (this.over) return;
+    this.over = true;
+    this.closeBody();
+    this.env.get("rack.input").closed = true;
+    const callables = this.env.get("rack.response_finished");
+    if (callables.length > 0) this.callFinished(callables);
+  }
+
+  callFinished(callables) {
+    const given = [this.env, this.status, this.headers, this.error || ruby.nil];
+    for (const callable of [...callables].reverse()) {
+      try {
+        callable.$call(...given);
+      } catch (exception) {
+        log.reportRequest(this.env, exception);
+      }
+    }
+  }
+}
+
+function statusOf(value) {
+  const status = typeof value === "number" ? value : Number(ruby.has(value, "to_i") ? value.$to_i() : NaN);
+  if (!Number.isInteger(status) || status < 200 || status > 999) throw refuse(`the status is not from 200 to 999: ${value.$inspect()}`);
+  return status;
+}
+
+function checkedPart(part) {
+  if (!ruby.isString(part)) throw refuse(`a part of the body is not a String: ${part.$inspect()}`);
+  return part;
+}
+
+// Several parts as one: text stays text.
+function join(parts) {
+  const wires = parts.map((part) => toWire(checkedPart(part)));
+  if (wires.every((wire) => typeof wire === "string")) return wires.join("");
+  return Buffer.concat(wires.map((wire) => Buffer.from(wire)));
+}
+
+function lengthOf(parts) {
+  return parts.reduce((sum, part) => sum + Buffer.byteLength(toWire(checkedPart(part))), 0);
+}
+
+// An answer of the server itself.
+function refuseRequest(res, status, text, close = false) {
+  const body = `${text}\n`;
+  const fields = [...PLAIN_TEXT, "content-length", String(Buffer.byteLength(body))];
+  if (close || !res.shouldKeepAlive) {
+    res.shouldKeepAlive = false;
+    fields.push("connection", "close");
+  } else {
+    res.removeHeader("connection");
+  }
+  fields.push("date", dateNow());
+  res.sendDate = false;
+  res.writeHead(status, reason(status), fields);
+  res.end(body);
+}
+
+module.exports = { Response, refuseRequest };

@@ -1,0 +1,85 @@
+// Where a build begins: the only process, the master of a cluster, or one of its workers.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const cluster = require("node:cluster");
+const fs = require("node:fs");
+const log = require("./log");
+const { Link } = require("./hub");
+const { Master, obey } = require("./cluster");
+const { OptionError, parse } = require("./options");
+const { serve, surviveExceptions } = require("./worker");
+
+const SIGNALS = ["SIGINT", "SIGTERM"];
+
+function url(options, address) {
+  const host = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `${options.tls ? "https" : "http"}://${host}:${address.port}`;
+}
+
+function announce(options, address) {
+  log.info(`* Listening on ${url(options, address)}\nUse Ctrl-C to stop`);
+}
+
+function end(options, code) {
+  if (options.pidFile) fs.rmSync(options.pidFile, { force: true });
+  if (code === 0) log.info("- Goodbye!");
+  process.exit(code);
+}
+
+// Calls `stop(signal)` for the signals that end a server.
+function onSignals(stop) {
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      log.info("- Gracefully stopping, waiting for requests to finish");
+      stop(signal);
+    });
+  }
+}
+
+function runSingle(application, options) {
+  log.info(`Rondo starting on Node ${process.versions.node} in single mode...`);
+  serve(application, options, null, (line, worker) => {
+    if (line) {
+      log.error(`rondo: ${line}`);
+      return end(options, 1);
+    }
+    onSignals((signal) => worker.stop(signal, () => end(options, 0)));
+    surviveExceptions();
+    return announce(options, worker.address);
+  });
+}
+
+function runMaster(options) {
+  log.info(`Rondo starting on Node ${process.versions.node} in cluster mode (${options.workers} workers)...`);
+  const master = new Master(options.workers, (address) => announce(options, address), (code) => end(options, code));
+  onSignals((signal) => master.stop(signal));
+  master.start();
+}
+
+// A terminal sends its signals to workers, too, but only the master decides.
+function runWorker(application, options) {
+  for (const signal of SIGNALS) process.on(signal, () => {});
+  serve(application, options, new Link(), (line, worker) => {
+    if (line) return process.send({ failed: line }, () => process.exit(1));
+    obey(worker);
+    surviveExceptions();
+    return process.send({ booted: worker.address });
+  });
+}
+
+// @param application path of the compiled application
+exports.start = (application) => {
+  try {
+    const options = parse(process.argv.slice(2));
+    if (options.logFile) log.open(options.logFile);
+    if (cluster.isWorker) return runWorker(application, options);
+    if (options.pidFile) fs.writeFileSync(options.pidFile, `${process.pid}\n`);
+    return options.workers > 0 ? runMaster(options) : runSingle(application, options);
+  } catch (error) {
+    if (!(error instanceof OptionError) && error.code === undefined) throw error;
+    log.error(`rondo: ${error.message}`);
+    return process.exit(error instanceof OptionError ? 2 : 1);
+  }
+};

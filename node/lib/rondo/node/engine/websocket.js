@@ -1,0 +1,149 @@
+// A WebSocket, by the package ws: handshake, messages and their limits.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const { WebSocketServer } = require("ws");
+const limits = require("./limits");
+const log = require("./log");
+const ruby = require("./ruby");
+const { Endpoint } = require("./endpoint");
+const { readHead } = require("./head");
+
+// The parameters of docs/decisions/0009: neither side keeps a window from one message to the next.
+const DEFLATE = {
+  serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: limits.deflateThreshold,
+  zlibDeflateOptions: { level: 1, memLevel: 8 },
+};
+
+const server = new WebSocketServer({
+  noServer: true, clientTracking: false, maxPayload: limits.maxMessageBytes, perMessageDeflate: DEFLATE,
+  handleProtocols: (offered, req) => req.rondoProtocol || false,
+});
+
+// The application's fields come first, and names are in small letters, as on MRI.
+server.on("headers", (lines, req) => {
+  const { rondoFields: fields } = req;
+  const own = [];
+  for (let at = 0; at < fields.length; at += 2) own.push(`${fields[at]}: ${fields[at + 1]}`);
+  const [status, ...rest] = lines;
+  lines.splice(0, lines.length, status, ...own, ...rest.map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase())));
+});
+
+class WebSocketEndpoint extends Endpoint {
+  constructor(socket, env, handler, ws) {
+    super("websocket", env, handler, socket);
+    this.ws = ws;
+    this.lastHeard = Date.now();
+    ws.on("message", (bytes, isBinary) => this.take(bytes, isBinary));
+    ws.on("close", (code, reason) => this.ended(code, reason.toString()));
+    ws.on("error", (error) => { this.closeCode ||= error[Symbol.for("status-code")] || 0; });
+    ws.on("pong", () => { this.lastHeard = Date.now(); });
+    this.setTimeout(limits.pingInterval);
+    this.opened();
+  }
+
+  take(bytes, isBinary) {
+    this.lastHeard = Date.now();
+    const data = isBinary ? ruby.Opal.enc(bytes.toString("latin1"), "ASCII-8BIT") : bytes.toString("utf8");
+    this.call("on_message", data);
+  }
+
+  isOpen() {
+    return this.ws.readyState === 1;
+  }
+
+  pending() {
+    return this.ws.readyState === 3 ? -1 : this.ws.bufferedAmount;
+  }
+
+  write(data) {
+    if (!this.isOpen() || !this.hasRoom()) return false;
+    this.send(data, typeof data !== "string");
+    return true;
+  }
+
+  event(data) {
+    return data === null ? this.isOpen() : this.write(data);
+  }
+
+  send(data, binary) {
+    if (this.drains) {
+      this.ws.send(data, { binary }, () => this.drained());
+    } else {
+      this.ws.send(data, { binary });
+    }
+  }
+
+  // A published message: text as a string, with its bytes made once for all clients.
+  deliver(message, kind) {
+    if (!this.isOpen() || !this.hasRoom()) return;
+    const binary = kind === null ? message.isBinary : kind === "binary" || message.isBinary;
+    this.send(message.bytes, binary);
+  }
+
+  close(code, reason) {
+    if (this.ws.readyState > 1) return;
+    this.closeCode ||= code;
+    this.closeReason ??= reason;
+    this.ws.close(code, reason);
+    setTimeout(() => this.ws.terminate(), limits.closeTimeout).unref();
+  }
+
+  abort(code) {
+    this.closeCode ||= code;
+    this.closeReason ??= "";
+    this.ws.terminate();
+  }
+
+  // After this silence a ping, after twice that time the end.
+  setTimeout(milliseconds) {
+    this.timeout = milliseconds;
+    clearInterval(this.pinging);
+    if (milliseconds > 0) this.pinging = setInterval(() => this.ping(), milliseconds).unref();
+  }
+
+  ping() {
+    const silence = Date.now() - this.lastHeard;
+    if (silence >= 2 * this.timeout) {
+      this.abort(1006);
+    } else if (silence >= this.timeout && this.isOpen()) {
+      this.ws.ping();
+    }
+  }
+
+  ended(code, reason) {
+    clearInterval(this.pinging);
+    super.ended(code, reason);
+  }
+}
+
+// Only a name that the client has offered: browsers close the connection after any other.
+function protocolOf(req, fields) {
+  const at = fields.findIndex((field, index) => index % 2 === 0 && field.toLowerCase() === "sec-websocket-protocol");
+  if (at < 0) return null;
+  const [, names] = fields.splice(at, 2);
+  const offered = (req.headers["sec-websocket-protocol"] || "").split(",").map((name) => name.trim());
+  const chosen = names.split(",").map((name) => name.trim()).find((name) => offered.includes(name));
+  if (chosen === undefined) log.error("the client has offered none of the names of sec-websocket-protocol");
+  return chosen || null;
+}
+
+// Switches the connection of a handshake; `head` is what the client has sent after it.
+function openSocket(req, socket, head, response, result, handler) {
+  const fields = readHead(result[1]).fields.filter((value, index, all) => keeps(all[index - (index % 2)]));
+  response.body = result[2];
+  req.rondoProtocol = protocolOf(req, fields);
+  req.rondoFields = fields;
+  response.res.detachSocket(socket);
+  server.handleUpgrade(req, socket, head, (ws) => {
+    response.end();
+    new WebSocketEndpoint(socket, response.env, handler, ws);
+  });
+}
+
+function keeps(name) {
+  return !["content-length", "content-type", "upgrade", "connection", "date"].includes(name.toLowerCase());
+}
+
+module.exports = { openSocket };

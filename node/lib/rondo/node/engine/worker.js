@@ -1,0 +1,65 @@
+// A process that serves: the only one, or one of a cluster.
+// SPDX-License-Identifier: MIT
+
+"use strict";
+
+const env = require("./env");
+const limits = require("./limits");
+const log = require("./log");
+const ruby = require("./ruby");
+const text = require("./text");
+const { Bus } = require("./bus");
+const { Endpoint } = require("./endpoint");
+const { drain, listen, makeServer } = require("./listener");
+
+// How long connections have to end when the server is told to stop at once.
+const AT_ONCE = 250;
+
+// Loads the application and listens. Calls `done(line)` with what went wrong, or `done(null, worker)`.
+function serve(applicationPath, options, link, done) {
+  const bus = new Bus(link);
+  Endpoint.attach(bus);
+  let application;
+  try {
+    application = ruby.load(applicationPath, { bus, limits, text });
+    env.prepare();
+  } catch (exception) {
+    log.report("the application", exception);
+    return done("the application does not load");
+  }
+  const server = makeServer(application, options);
+  return listen(server, options.host, options.port, (error, address) => {
+    if (error) return done(lineOf(error, options));
+    return done(null, new Worker(server, address));
+  });
+}
+
+function lineOf(error, options) {
+  const place = `${options.host || "*"}:${options.port}`;
+  if (error.code === "EADDRINUSE") return `cannot listen on ${place}: the address is in use`;
+  if (error.code === "EACCES") return `cannot listen on ${place}: ports below 1024 need privileges`;
+  return `cannot listen on ${place}: ${error.code || error.message}`;
+}
+
+class Worker {
+  constructor(server, address) {
+    this.server = server;
+    this.address = address;
+    this.stopped = false;
+  }
+
+  // TERM lets requests finish, INT does not wait for them.
+  stop(signal, done) {
+    if (this.stopped) return this.server.closeAllConnections();
+    this.stopped = true;
+    return drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, done);
+  }
+}
+
+// One exception outside of a call (in a timer, in a Promise) ends no other request.
+function surviveExceptions() {
+  process.on("uncaughtException", (exception) => log.report("outside of a request", exception));
+  process.on("unhandledRejection", (exception) => log.report("outside of a request", exception));
+}
+
+module.exports = { serve, surviveExceptions };

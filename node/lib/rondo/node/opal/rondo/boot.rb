@@ -1,0 +1,17 @@
+# backtick_javascript: true
+# frozen_string_literal: true
+
+# What is loaded before an application on Node: Opal's library for Node, and what Rondo offers to applications.
+# SPDX-License-Identifier: MIT
+
+require "nodejs/base"
+require "nodejs/kernel"
+require "nodejs/file"
+require "nodejs/io"
+require "nodejs/env"
+require "corelib/pattern_matching"
+require "corelib/random"
+require "rondo/strings"
+require "rondo/file"
+require "rondo"
+require "rondo/rackup"

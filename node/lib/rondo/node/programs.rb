@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+# The programs that this gem calls: node, npm and esbuild; and the packages that npm installs.
+# SPDX-License-Identifier: MIT
+
+require "open3"
+require "rondo/node"
+
+module Rondo
+  module Node
+    # Finds and runs them.
+    module Programs
+      # Of the lock file, which npm installs from.
+      LOCK = File.join(ROOT, "package-lock.json")
+
+      class << self
+        # @return [String] path of a node that is new enough
+        # @raise [Error] there is none
+        def node
+          path = find("node") or raise Error, "there is no node in PATH: install Node.js #{NODE_MAJOR} or newer"
+          version = capture(path, "--version").first[/\Av(\d+)\./, 1]
+          return path if version.to_i >= NODE_MAJOR
+
+          raise Error, "#{path} is too old: Node.js #{NODE_MAJOR} or newer is needed, this is #{version || "none"}"
+        end
+
+        # @param cache [Cache]
+        # @return [String] a folder `node_modules` with the packages of the lock file
+        # @raise [Error] npm is missing, or it fails
+        def packages(cache)
+          own = File.join(ROOT, "node_modules")
+          return own if File.directory?(own)
+
+          folder = cache.path("packages", Digest::SHA256.file(LOCK).hexdigest[0, 32])
+          install(cache, folder) unless File.directory?(folder)
+          File.join(folder, "node_modules")
+        end
+
+        # @param packages [String] the folder of `packages`
+        # @param words [Array<String>] of esbuild's command line
+        # @raise [Error]
+        def esbuild(packages, *words)
+          output, status = capture({ "NODE_PATH" => packages }, File.join(packages, ".bin", "esbuild"), *words)
+          raise Error, "esbuild: #{first_line(output)}" unless status.success?
+        end
+
+        private
+
+        def find(name)
+          ENV.fetch("PATH", "").split(File::PATH_SEPARATOR)
+             .map { |folder| File.join(folder, name) }
+             .find { |path| File.file?(path) && File.executable?(path) }
+        end
+
+        def install(cache, folder)
+          npm = find("npm") or raise Error, "there is no npm in PATH: the packages ws and esbuild are missing"
+          cache.replace(folder) do |temporary|
+            %w[package.json package-lock.json].each do |name|
+              File.binwrite(File.join(temporary, name), File.binread(File.join(ROOT, name)))
+            end
+            output, status = capture(npm, "ci", "--no-audit", "--no-fund", chdir: temporary)
+            raise Error, "npm ci: #{first_line(output)}" unless status.success?
+          end
+        end
+
+        def capture(*command, **options)
+          Open3.capture2e(*command, **options)
+        rescue SystemCallError => e
+          raise Error, "cannot run #{command.grep(String).first}: #{e.message}"
+        end
+
+        def first_line(output)
+          lines = output.scrub("?").lines.map(&:strip).reject(&:empty?)
+          lines.find { |line| line.match?(/error/i) } || lines.first || "it failed"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# Finds the file that a `require` means: first this gem's own Ruby for Opal (with its shims), then Opal's library, then
+# the application's folders, then the gems.
+# SPDX-License-Identifier: MIT
+
+require "opal"
+require "rondo/node"
+
+module Rondo
+  module Node
+    # Names of features to absolute paths.
+    class Sources
+      # Ruby of this gem that runs on Node.
+      OWN = File.join(ROOT, "lib/rondo/node/opal")
+      # One file for each library that does not run as it is.
+      SHIMS = File.join(OWN, "shims")
+      OPAL = [Opal.core_dir, Opal.std_dir].freeze
+      EXTENSIONS = ["", ".rb", ".js"].freeze
+      private_constant :EXTENSIONS
+
+      # @param folder [String] that of the application
+      def initialize(folder)
+        @folder = folder
+        @gem_folders = []
+      end
+
+      # @param feature [String] as `require` gets it
+      # @return [String, nil] absolute path
+      # @raise [Error] the feature is in a gem that is not only Ruby
+      def find(feature)
+        return absolute(feature) if feature.start_with?("/")
+        return file(File.expand_path(feature)) if feature.start_with?("./", "../")
+
+        look(feature, [SHIMS, OWN, *OPAL]) || look(feature, load_path) || in_gems(feature)
+      end
+
+      # Files of Opal keep the names by which they know each other, everything else is named by its path.
+      # @param path [String]
+      # @return [String] name of the module in the JavaScript
+      def name_of(path)
+        base = OPAL.find { |folder| path.start_with?("#{folder}/") }
+        (base ? path.delete_prefix("#{base}/") : path.delete_prefix("/")).sub(/\.(?:rb|js)\z/, "")
+      end
+
+      # @param path [String]
+      # @return [Boolean] whether a release of Opal has it: its contents need no check
+      def opal?(path)
+        OPAL.any? { |folder| path.start_with?("#{folder}/") }
+      end
+
+      private
+
+      # A gem may require its own files by their paths; a shim of that name comes before them all the same.
+      def absolute(path)
+        base = (load_path + @gem_folders).find { |folder| path.start_with?("#{folder}/") }
+        shim = base && file(File.join(SHIMS, path.delete_prefix("#{base}/")))
+        shim || file(path)
+      end
+
+      def look(feature, folders)
+        folders.each do |folder|
+          found = file(File.join(folder, feature))
+          return found if found
+        end
+        nil
+      end
+
+      def file(path)
+        EXTENSIONS.map { |extension| path + extension }
+                  .find { |candidate| candidate.end_with?(".rb", ".js", ".ru") && File.file?(candidate) }
+      end
+
+      # Folders of -I and of Bundler, without Ruby's own library: Opal has its own.
+      def load_path
+        @load_path ||= $LOAD_PATH.map(&:to_s).reject { |folder| ruby?(folder) } + [@folder, File.join(@folder, "lib")]
+      end
+
+      def ruby?(folder)
+        folder.start_with?(ROOT) || RbConfig::CONFIG.values_at("rubylibdir", "sitedir", "vendordir", "archdir")
+                                                    .compact.any? { |own| folder.start_with?(own) }
+      end
+
+      def in_gems(feature)
+        spec = Gem::Specification.find_by_path(feature) || Gem::Specification.find_by_path("#{feature}.rb") or return
+        @gem_folders |= spec.full_require_paths
+        look(feature, spec.full_require_paths) || refuse(spec)
+      end
+
+      def refuse(spec)
+        return if spec.extensions.empty?
+
+        raise Error, "the gem #{spec.name} needs C: its extension cannot be compiled to JavaScript"
+      end
+    end
+  end
+end
