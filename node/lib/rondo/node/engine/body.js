@@ -6,21 +6,11 @@
 
 const limits = require("./limits");
 
-const EMPTY = Buffer.alloc(0);
 let held = 0;
 
-function declaredLength(req) {
-  const length = req.headers["content-length"];
-  return length === undefined ? 0 : Number(length);
-}
-
-function hasBody(req) {
-  return req.headers["transfer-encoding"] !== undefined || req.headers["content-length"] !== undefined;
-}
-
 // The status of a refusal by the length that the client names, or 0.
-function refusal(req) {
-  const length = declaredLength(req);
+function refusal(facts) {
+  const length = facts.length || 0;
   if (length > limits.maxBodyBytes) return 413;
   return held + length > limits.totalBodyBytes ? 507 : 0;
 }
@@ -62,4 +52,4 @@ function collect(req, done) {
   watch();
 }
 
-module.exports = { EMPTY, collect, hasBody, refusal };
+module.exports = { collect, refusal };

@@ -6,31 +6,60 @@
 const ruby = require("./ruby");
 const { fromLatin1 } = require("./text");
 
-const KEYS = new Map();
-const MOST_KEYS = 1000;
+const EMPTY = Buffer.alloc(0);
+const MOST_NAMES = 1000;
 // Names that become no key: the application must not see them (docs/REQUEST.md).
 const DROPPED = new Set(["proxy", "content-length", "transfer-encoding"]);
 
-function keyOf(name) {
-  const lower = name.toLowerCase();
+// What decides how a request is served. Node's own `headers` would take longer to make than all of the env.
+class Facts {
+  constructor() {
+    this.host = null;
+    this.length = null;
+    this.chunked = false;
+    this.upgrade = false;
+    this.accept = null;
+  }
+}
+
+const NOTHING = () => {};
+const FACTS = new Map([
+  ["host", (facts, value) => { facts.host ??= value; }],
+  ["content-length", (facts, value) => { facts.length = Number(value); }],
+  ["transfer-encoding", (facts) => { facts.chunked = true; }],
+  ["upgrade", (facts) => { facts.upgrade = true; }],
+  ["accept", (facts, value) => { facts.accept = facts.accept === null ? value : `${facts.accept}, ${value}`; }],
+]);
+
+function keyOf(name, lower) {
   if (DROPPED.has(lower) || name.includes("_")) return null;
   if (lower === "content-type") return "CONTENT_TYPE";
   return `HTTP_${name.toUpperCase().replaceAll("-", "_")}`;
 }
 
-function cachedKey(name) {
-  let key = KEYS.get(name);
-  if (key === undefined) {
-    key = keyOf(name);
-    if (KEYS.size < MOST_KEYS) KEYS.set(name, key);
+// What is known of a name: its key, and which fact it is.
+const names = new Map();
+function nameOf(text) {
+  let name = names.get(text);
+  if (name === undefined) {
+    const lower = text.toLowerCase();
+    name = { key: keyOf(text, lower), fact: FACTS.get(lower) || NOTHING };
+    if (names.size < MOST_NAMES) names.set(text, name);
   }
-  return key;
+  return name;
+}
+
+// Looks at the header fields once, before the body is read.
+function factsOf(raw) {
+  const facts = new Facts();
+  for (let at = 0; at < raw.length; at += 2) nameOf(raw[at]).fact(facts, raw[at + 1]);
+  return facts;
 }
 
 // Repeated fields are joined.
 function addHeaders(env, raw) {
   for (let at = 0; at < raw.length; at += 2) {
-    const key = cachedKey(raw[at]);
+    const { key } = nameOf(raw[at]);
     if (key === null) continue;
     const value = fromLatin1(raw[at + 1]);
     const before = env.get(key);
@@ -82,8 +111,8 @@ function cachedAddress(socket) {
   return socket.rondoAddress === undefined ? (socket.rondoAddress = remoteAddress(socket)) : socket.rondoAddress;
 }
 
-// `upgrade` is nil, "websocket" or "sse"; `body` the bytes of the request.
-function makeEnv(req, scheme, upgrade, body, hasBody) {
+// `upgrade` is nil, "websocket" or "sse"; `body` the bytes of the request, null without a body.
+function makeEnv(req, facts, scheme, upgrade, body) {
   const [path, query, host] = split(req.url);
   const env = new Map();
   env.set("PATH_INFO", fromLatin1(path));
@@ -93,16 +122,16 @@ function makeEnv(req, scheme, upgrade, body, hasBody) {
   env.set("SERVER_PROTOCOL", req.httpVersionMinor === 1 ? "HTTP/1.1" : "HTTP/1.0");
   env.set("rack.upgrade?", upgrade);
   env.set("SCRIPT_NAME", "");
-  const [name, port] = cachedAuthority(host || req.headers.host || "localhost", scheme);
+  const [name, port] = cachedAuthority(host || facts.host || "localhost", scheme);
   env.set("SERVER_NAME", name);
   env.set("SERVER_PORT", port);
   env.set("REMOTE_ADDR", cachedAddress(req.socket));
   env.set("rack.url_scheme", scheme);
   env.set("rack.errors", errors);
-  env.set("rack.input", makeInput(body));
+  env.set("rack.input", makeInput(body === null ? EMPTY : body));
   env.set("rack.hijack?", false);
   if (scheme === "https") env.set("HTTPS", "on");
-  if (hasBody) env.set("CONTENT_LENGTH", String(body.length));
+  if (body !== null) env.set("CONTENT_LENGTH", String(body.length));
   addHeaders(env, req.rawHeaders);
   return env;
 }
@@ -124,4 +153,4 @@ function makeInput(body) {
   return input;
 }
 
-module.exports = { makeEnv, prepare, makeInput, cachedAddress };
+module.exports = { cachedAddress, factsOf, makeEnv, prepare };

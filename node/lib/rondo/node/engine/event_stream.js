@@ -8,7 +8,7 @@ const { isUtf8 } = require("node:buffer");
 const limits = require("./limits");
 const ruby = require("./ruby");
 const { Endpoint } = require("./endpoint");
-const { dateNow, readHead, reason } = require("./head");
+const { dateNow, readHead, writeHead } = require("./head");
 
 // Fields of an ordinary answer that a stream does not have.
 const DROPPED = new Set(["content-length", "content-encoding", "content-type", "connection", "upgrade"]);
@@ -109,11 +109,8 @@ function openStream(response, result, handler) {
   let head;
   try {
     response.body = result[2];
-    res.useChunkedEncodingByDefault = false;
-    res.shouldKeepAlive = false;
-    res.sendDate = false;
     head = readHead(result[1]);
-    res.writeHead(200, reason(200), streamFields(head.fields));
+    writeHead(res, 200, streamFields(head), false, true);
   } catch (exception) {
     response.fail(exception);
     return;
@@ -123,21 +120,18 @@ function openStream(response, result, handler) {
   new EventStream(response, handler, head.isBytes);
 }
 
-function streamFields(given) {
-  const fields = [];
-  const names = new Set();
-  for (let at = 0; at < given.length; at += 2) {
-    const name = given[at].toLowerCase();
-    if (DROPPED.has(name)) continue;
-    names.add(name);
-    fields.push(given[at], given[at + 1]);
-  }
-  fields.push("content-type", "text/event-stream");
-  if (!names.has("cache-control")) fields.push("cache-control", "no-cache");
-  if (!names.has("x-accel-buffering")) fields.push("x-accel-buffering", "no");
-  fields.push("connection", "close");
-  if (!names.has("date")) fields.push("date", dateNow());
-  return fields;
+function streamFields(head) {
+  const fields = new Map([["cache-control", "no-cache"], ["x-accel-buffering", "no"], ["connection", "close"]]);
+  if (!head.dated) fields.set("date", dateNow());
+  const lines = head.text.split("\r\n").filter((line) => !DROPPED.has(nameOf(line)));
+  lines.forEach((line) => fields.delete(nameOf(line)));
+  lines[lines.length - 1] = "content-type: text/event-stream";
+  fields.forEach((value, name) => lines.push(`${name}: ${value}`));
+  return `${lines.join("\r\n")}\r\n`;
+}
+
+function nameOf(line) {
+  return line.slice(0, line.indexOf(":")).toLowerCase();
 }
 
 module.exports = { openStream };

@@ -5,8 +5,9 @@
 "use strict";
 
 const http = require("node:http");
-const body = require("./body");
 const limits = require("./limits");
+const { factsOf } = require("./env");
+const { reason } = require("./head");
 const { refuseRequest } = require("./response");
 const { upgradeKind } = require("./upgrade");
 const { openSocket } = require("./websocket");
@@ -25,34 +26,35 @@ function makeResponse(req, socket) {
 }
 
 // Node has not read the body of such a request. One with a length is read here; chunks are not.
-function readBody(req, socket, head, done) {
-  const length = Number(req.headers["content-length"] || 0);
-  if (req.headers["transfer-encoding"] !== undefined) return done(501);
-  if (length > limits.maxBodyBytes) return done(413);
-  let parts = head;
-  const take = (part) => {
-    parts = Buffer.concat([parts, part]);
-    if (parts.length >= length) {
-      socket.off("data", take);
-      done(0, parts.subarray(0, length));
-    }
+function readBody(facts, socket, head, done) {
+  if (facts.chunked) return done(501);
+  if (facts.length === null) return done(0, null);
+  if (facts.length > limits.maxBodyBytes) return done(413);
+  let bytes = head;
+  const finish = () => {
+    socket.off("data", take);
+    done(0, bytes.subarray(0, facts.length));
   };
-  socket.on("data", take);
-  take(body.EMPTY);
-  return undefined;
+  const take = (part) => {
+    bytes = Buffer.concat([bytes, part]);
+    if (bytes.length >= facts.length) finish();
+  };
+  if (bytes.length >= facts.length) return finish();
+  return socket.on("data", take);
 }
 
 // For the event `upgrade`.
 function handleUpgrade(requests, req, socket, head) {
   const res = makeResponse(req, socket);
-  if (upgradeKind(req) === "websocket") {
-    return requests.call(req, res, body.EMPTY, false, (response, result, handler) => {
+  const facts = factsOf(req.rawHeaders);
+  if (upgradeKind(req, facts) === "websocket") {
+    return requests.call(req, res, facts, null, (response, result, handler) => {
       openSocket(req, socket, head, response, result, handler);
     });
   }
-  return readBody(req, socket, head, (status, bytes) => {
-    if (status !== 0) return refuseRequest(res, status, http.STATUS_CODES[status], true);
-    return requests.call(req, res, bytes, body.hasBody(req));
+  return readBody(facts, socket, head, (status, bytes) => {
+    if (status !== 0) return refuseRequest(res, status, reason(status), true);
+    return requests.call(req, res, facts, bytes);
   });
 }
 

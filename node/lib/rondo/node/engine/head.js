@@ -60,14 +60,14 @@ function checked(value) {
   return value;
 }
 
-// The fields of one answer, in the order in which they leave.
+// The fields of one answer, as lines in the order in which they leave.
 class Head {
   constructor() {
-    this.fields = [];
+    this.text = "";
     this.length = null; // of the body, as the application says
     this.close = false;
     this.dated = false;
-    this.isBytes = false;
+    this.isBytes = false; // it has bytes beyond ASCII
   }
 
   add(name, value) {
@@ -82,24 +82,22 @@ class Head {
     }
   }
 
+  // Node writes a head with bytes beyond ASCII as it is only if no text follows it in the same write.
   addOne(kind, name, value) {
-    const text = checked(value).toString();
-    if (BEYOND_ASCII.test(text)) return this.addBytes(kind, name, value);
-    return this.addText(kind, name, text);
-  }
-
-  // Node writes such a head as bytes only if no text follows it in the same write.
-  addBytes(kind, name, value) {
-    this.isBytes = true;
-    return this.addText(kind, name, toLatin1(value));
-  }
-
-  addText(kind, name, text) {
+    let text = checked(value).toString();
+    if (BEYOND_ASCII.test(text)) {
+      this.isBytes = true;
+      text = toLatin1(value);
+    }
     if (kind === PLAIN) {
-      this.fields.push(name, text);
+      this.put(name, text);
     } else {
       this.addSpecial(kind, name, text);
     }
+  }
+
+  put(name, text) {
+    this.text += `${name}: ${text}\r\n`;
   }
 
   addSpecial(kind, name, text) {
@@ -110,8 +108,8 @@ class Head {
       this.length = Number(text);
     } else {
       if (kind === DATE) this.dated = true;
-      this.fields.push(name, text);
-      if (kind === UPGRADE) this.fields.push("connection", "upgrade");
+      this.put(name, text);
+      if (kind === UPGRADE) this.put("connection", "upgrade");
     }
   }
 }
@@ -144,4 +142,30 @@ function reason(status) {
   return REASONS[status] || "";
 }
 
-module.exports = { dateNow, readHead, reason, refuse };
+function fieldsOf(text) {
+  return text.split("\r\n").slice(0, -1).flatMap((line) => {
+    const colon = line.indexOf(": ");
+    return [line.slice(0, colon), line.slice(colon + 2)];
+  });
+}
+
+// Gives a head to a response of Node, which sends it with the first bytes of the body. Node's `writeHead` makes the
+// same lines in a fifth of the time of a whole request; where Node keeps its head in another way, it is called.
+function writeHead(res, status, text, isChunked, isLast) {
+  if (isLast) res.shouldKeepAlive = false;
+  if (res._header !== null) return writeFields(res, status, text, isChunked, isLast);
+  res.statusCode = status;
+  res.chunkedEncoding = isChunked;
+  res._last = isLast;
+  res._header = `HTTP/1.1 ${status} ${reason(status)}\r\n${text}\r\n`;
+  return undefined;
+}
+
+function writeFields(res, status, text, isChunked, isLast) {
+  res.sendDate = false;
+  res.useChunkedEncodingByDefault = isChunked;
+  if (!isLast) res.removeHeader("connection");
+  res.writeHead(status, reason(status), fieldsOf(text));
+}
+
+module.exports = { dateNow, fieldsOf, readHead, reason, refuse, writeHead };

@@ -6,7 +6,7 @@
 const body = require("./body");
 const limits = require("./limits");
 const ruby = require("./ruby");
-const { makeEnv } = require("./env");
+const { factsOf, makeEnv } = require("./env");
 const { upgradeKind, takeHandler } = require("./upgrade");
 const { openStream } = require("./event_stream");
 const { Response, refuseRequest } = require("./response");
@@ -17,48 +17,50 @@ class Requests {
   // @param hints whether the application may send 103
   constructor(application, scheme, hints) {
     this.hints = hints;
-    this.application = application;
+    this.application = callerOf(application);
     this.scheme = scheme;
   }
 
   // For the event `request`.
   take(req, res) {
+    const facts = factsOf(req.rawHeaders);
     const status = refusalOf(req);
     if (status !== 0) return refuse(req, res, status);
-    if (!body.hasBody(req)) return this.call(req, res, body.EMPTY, false);
-    return this.collect(req, res);
+    if (facts.length === null && !facts.chunked) return this.call(req, res, facts, null);
+    return this.collect(req, res, facts);
   }
 
   // For the event `checkContinue`: the body is asked for only if it will be taken.
   takeExpecting(req, res) {
-    const status = refusalOf(req) || body.refusal(req);
+    const facts = factsOf(req.rawHeaders);
+    const status = refusalOf(req) || body.refusal(facts);
     if (status !== 0) return refuse(req, res, status);
     res.writeContinue();
-    return this.collect(req, res);
+    return this.collect(req, res, facts);
   }
 
-  collect(req, res) {
-    const status = body.refusal(req);
+  collect(req, res, facts) {
+    const status = body.refusal(facts);
     if (status !== 0) return refuse(req, res, status);
     return body.collect(req, (failed, bytes) => {
       if (failed !== 0) {
         refuse(req, res, failed);
       } else {
-        this.call(req, res, bytes, true);
+        this.call(req, res, facts, bytes);
       }
     });
   }
 
-  // `openSocket` makes a WebSocket of the connection, if that is possible.
-  call(req, res, bytes, hasBody, openSocket = null) {
-    const kind = upgradeKind(req);
-    const env = makeEnv(req, this.scheme, kind, bytes, hasBody);
+  // `bytes` is null without a body; `openSocket` makes a WebSocket of the connection, if that is possible.
+  call(req, res, facts, bytes, openSocket = null) {
+    const kind = upgradeKind(req, facts);
+    const env = makeEnv(req, facts, this.scheme, kind, bytes);
     if (this.hints && req.httpVersionMinor === 1) env.set("rack.early_hints", earlyHints(res));
     const response = new Response(req, res, env);
     response.openSocket = openSocket;
     let result;
     try {
-      result = this.application.$call(env);
+      result = this.application(env);
     } catch (exception) {
       return response.fail(exception);
     }
@@ -71,6 +73,12 @@ class Requests {
     if (handler === undefined || handler === ruby.nil) return response.send(result);
     return takeHandler(response, result, handler, openStream);
   }
+}
+
+// A lambda of Ruby is a function of JavaScript: one that cannot be left by `return` in a block is called as it is.
+function callerOf(application) {
+  const isPlain = typeof application === "function" && application.$$is_lambda && !application.$$ret;
+  return isPlain ? application : (env) => application.$call(env);
 }
 
 function earlyHints(res) {

@@ -10,10 +10,10 @@ const limits = require("./limits");
 const log = require("./log");
 const ruby = require("./ruby");
 const stopping = require("./stopping");
-const { dateNow, readHead, reason, refuse } = require("./head");
+const { dateNow, readHead, refuse, writeHead } = require("./head");
 const { toWire } = require("./text");
 
-const PLAIN_TEXT = ["content-type", "text/plain; charset=utf-8"];
+const PLAIN_TEXT = "content-type: text/plain; charset=utf-8\r\n";
 
 // The answer to one request. It closes the body exactly once, and then calls `rack.response_finished`.
 class Response {
@@ -97,7 +97,7 @@ class Response {
     if (!file) return false;
     const part = files.choose(this.req, this.status, file);
     this.status = part.status;
-    part.fields.forEach(([name, value]) => this.head.fields.push(name, value));
+    part.fields.forEach(([name, value]) => this.head.put(name, value));
     this.writeHead(part.length);
     if (this.req.method === "HEAD" || part.length === 0) {
       fs.closeSync(file.descriptor);
@@ -145,34 +145,20 @@ class Response {
     this.res.on("close", () => this.end());
   }
 
-  // The fields of the server come last: the framing, `connection`, the date.
+  // The fields of the server come last: the framing, `connection`, the date. HTTP/1.0 knows no chunks: its answer ends
+  // with the connection.
   writeHead(length, empty = false) {
     const { res, head } = this;
-    const { fields } = head;
+    const isChunked = length === null && !empty && this.req.httpVersionMinor === 1;
+    const isLast = head.close || !res.shouldKeepAlive || stopping.begun || (length === null && !empty && !isChunked);
     if (length !== null) {
-      fields.push("content-length", String(length));
-    } else if (!empty) {
-      this.frame(fields);
+      head.text += `content-length: ${length}\r\n`;
+    } else if (isChunked) {
+      head.text += "transfer-encoding: chunked\r\n";
     }
-    if (head.close || !res.shouldKeepAlive || stopping.begun) {
-      res.shouldKeepAlive = false;
-      if (!fields.includes("connection")) fields.push("connection", "close");
-    } else {
-      res.removeHeader("connection");
-    }
-    if (!head.dated) fields.push("date", dateNow());
-    res.sendDate = false;
-    res.writeHead(this.status, reason(this.status), fields);
-  }
-
-  // HTTP/1.0 knows no chunks: its answer ends with the connection.
-  frame(fields) {
-    if (this.req.httpVersionMinor === 1) {
-      fields.push("transfer-encoding", "chunked");
-    } else {
-      this.head.close = true;
-      this.res.useChunkedEncodingByDefault = false;
-    }
+    if (isLast) head.text += "connection: close\r\n";
+    if (!head.dated) head.text += `date: ${dateNow()}\r\n`;
+    writeHead(res, this.status, head.text, isChunked, isLast);
   }
 
   checkOpen() {
@@ -286,16 +272,10 @@ function lengthOf(parts) {
 // An answer of the server itself.
 function refuseRequest(res, status, text, close = false) {
   const body = `${text}\n`;
-  const fields = [...PLAIN_TEXT, "content-length", String(Buffer.byteLength(body))];
-  if (close || !res.shouldKeepAlive) {
-    res.shouldKeepAlive = false;
-    fields.push("connection", "close");
-  } else {
-    res.removeHeader("connection");
-  }
-  fields.push("date", dateNow());
-  res.sendDate = false;
-  res.writeHead(status, reason(status), fields);
+  const isLast = close || !res.shouldKeepAlive;
+  const connection = isLast ? "connection: close\r\n" : "";
+  const lines = `${PLAIN_TEXT}content-length: ${Buffer.byteLength(body)}\r\n${connection}date: ${dateNow()}\r\n`;
+  writeHead(res, status, lines, false, isLast);
   res.end(body);
 }
 

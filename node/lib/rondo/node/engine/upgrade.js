@@ -22,16 +22,15 @@ function isHandshake(req) {
     headers["transfer-encoding"] === undefined;
 }
 
-function wantsEvents(req) {
-  const { accept } = req.headers;
-  return accept !== undefined && req.method === "GET" && accept.includes("text/event-stream") &&
+function wantsEvents(req, accept) {
+  return accept.includes("text/event-stream") && req.method === "GET" &&
     accept.toLowerCase().split(",").some((part) => part.split(";")[0].trim() === "text/event-stream");
 }
 
-// The value of `rack.upgrade?`. Only Node's event `upgrade` brings a handshake, and its response knows the socket.
-function upgradeKind(req) {
-  if (req.headers.upgrade !== undefined && isHandshake(req)) return "websocket";
-  return wantsEvents(req) ? "sse" : ruby.nil;
+// The value of `rack.upgrade?`.
+function upgradeKind(req, facts) {
+  if (facts.upgrade && isHandshake(req)) return "websocket";
+  return facts.accept !== null && wantsEvents(req, facts.accept) ? "sse" : ruby.nil;
 }
 
 // A handler for a request that cannot be upgraded: one warning for each class.

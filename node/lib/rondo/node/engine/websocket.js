@@ -8,7 +8,7 @@ const limits = require("./limits");
 const log = require("./log");
 const ruby = require("./ruby");
 const { Endpoint } = require("./endpoint");
-const { readHead } = require("./head");
+const { fieldsOf, readHead } = require("./head");
 
 // The parameters of docs/decisions/0009: neither side keeps a window from one message to the next.
 const DEFLATE = {
@@ -131,7 +131,7 @@ function protocolOf(req, fields) {
 
 // Switches the connection of a handshake; `head` is what the client has sent after it.
 function openSocket(req, socket, head, response, result, handler) {
-  const fields = readHead(result[1]).fields.filter((value, index, all) => keeps(all[index - (index % 2)]));
+  const fields = fieldsOf(readHead(result[1]).text).filter((value, index, all) => keeps(all[index - (index % 2)]));
   response.body = result[2];
   req.rondoProtocol = protocolOf(req, fields);
   req.rondoFields = fields;
