@@ -3,6 +3,7 @@
 
 "use strict";
 
+const limits = require("./limits");
 const ruby = require("./ruby");
 const { fromLatin1 } = require("./text");
 
@@ -15,20 +16,26 @@ const DROPPED = new Set(["proxy", "content-length", "transfer-encoding"]);
 class Facts {
   constructor() {
     this.host = null;
+    this.hosts = 0;
+    this.authority = null; // of a target in absolute form
     this.length = null;
-    this.chunked = false;
+    this.coding = null; // the transfer coding
     this.upgrade = false;
     this.accept = null;
+    this.isLast = false; // the client asks for the end of the connection
+    this.isTooLarge = false;
   }
 }
 
 const NOTHING = () => {};
+const TOO_LARGE = (facts) => { facts.isTooLarge = true; };
 const FACTS = new Map([
-  ["host", (facts, value) => { facts.host ??= value; }],
+  ["host", (facts, value) => { facts.host = value; facts.hosts += 1; }],
   ["content-length", (facts, value) => { facts.length = Number(value); }],
-  ["transfer-encoding", (facts) => { facts.chunked = true; }],
+  ["transfer-encoding", (facts, value) => { facts.coding = facts.coding === null ? value : `${facts.coding},${value}`; }],
   ["upgrade", (facts) => { facts.upgrade = true; }],
   ["accept", (facts, value) => { facts.accept = facts.accept === null ? value : `${facts.accept}, ${value}`; }],
+  ["connection", (facts, value) => { facts.isLast ||= /(?:^|,)\s*close\s*(?:,|$)/i.test(value); }],
 ]);
 
 function keyOf(name, lower) {
@@ -43,7 +50,7 @@ function nameOf(text) {
   let name = names.get(text);
   if (name === undefined) {
     const lower = text.toLowerCase();
-    name = { key: keyOf(text, lower), fact: FACTS.get(lower) || NOTHING };
+    name = { key: keyOf(text, lower), fact: text.length > limits.maxNameBytes ? TOO_LARGE : FACTS.get(lower) || NOTHING };
     if (names.size < MOST_NAMES) names.set(text, name);
   }
   return name;
@@ -52,7 +59,11 @@ function nameOf(text) {
 // Looks at the header fields once, before the body is read.
 function factsOf(raw) {
   const facts = new Facts();
-  for (let at = 0; at < raw.length; at += 2) nameOf(raw[at]).fact(facts, raw[at + 1]);
+  for (let at = 0; at < raw.length; at += 2) {
+    const value = raw[at + 1];
+    if (value.length > limits.maxValueBytes) facts.isTooLarge = true;
+    nameOf(raw[at]).fact(facts, value);
+  }
   return facts;
 }
 
@@ -85,19 +96,11 @@ function cachedAuthority(text, scheme) {
   return lastParts;
 }
 
-// A target in absolute form becomes path, query and authority.
-function split(target) {
-  let host = null;
-  let rest = target;
-  if (target.charCodeAt(0) !== 47) {
-    const match = /^https?:\/\/([^/?#]*)([^#]*)/i.exec(target);
-    if (match) {
-      host = match[1].replace(/^.*@/, "");
-      rest = match[2].startsWith("/") ? match[2] : `/${match[2]}`;
-    }
-  }
+// Path and query of a target.
+function split(target, isAbsolute) {
+  const rest = isAbsolute ? target.replace(/^\w+:\/\/[^/?]*/, "").replace(/^(?!\/)/, "/") : target;
   const query = rest.indexOf("?");
-  return query < 0 ? [rest, "", host] : [rest.slice(0, query), rest.slice(query + 1), host];
+  return query < 0 ? [rest, ""] : [rest.slice(0, query), rest.slice(query + 1)];
 }
 
 function remoteAddress(socket) {
@@ -113,7 +116,7 @@ function cachedAddress(socket) {
 
 // `upgrade` is nil, "websocket" or "sse"; `body` the bytes of the request, null without a body.
 function makeEnv(req, facts, scheme, upgrade, body) {
-  const [path, query, host] = split(req.url);
+  const [path, query] = split(req.url, facts.authority !== null);
   const env = new Map();
   env.set("PATH_INFO", fromLatin1(path));
   env.set("rack.response_finished", []);
@@ -122,7 +125,7 @@ function makeEnv(req, facts, scheme, upgrade, body) {
   env.set("SERVER_PROTOCOL", req.httpVersionMinor === 1 ? "HTTP/1.1" : "HTTP/1.0");
   env.set("rack.upgrade?", upgrade);
   env.set("SCRIPT_NAME", "");
-  const [name, port] = cachedAuthority(host || facts.host || "localhost", scheme);
+  const [name, port] = cachedAuthority(facts.authority || facts.host || "localhost", scheme);
   env.set("SERVER_NAME", name);
   env.set("SERVER_PORT", port);
   env.set("REMOTE_ADDR", cachedAddress(req.socket));
@@ -133,6 +136,7 @@ function makeEnv(req, facts, scheme, upgrade, body) {
   if (scheme === "https") env.set("HTTPS", "on");
   if (body !== null) env.set("CONTENT_LENGTH", String(body.length));
   addHeaders(env, req.rawHeaders);
+  if (facts.authority !== null) env.set("HTTP_HOST", facts.authority);
   return env;
 }
 

@@ -40,9 +40,8 @@ function choose(req, status, file) {
   if (req.method !== "GET" || asked === undefined || req.headers["if-range"] !== undefined) return whole;
   const range = rangeOf(asked, file.size);
   if (range === null) return whole;
-  if (range.length <= 0) {
-    return { status: 416, start: 0, length: 0, fields: [["content-range", `bytes */${file.size}`]] };
-  }
+  const size = `bytes */${file.size}`;
+  if (range.length <= 0) return { ...whole, status: 416, length: 0, fields: [...whole.fields, ["content-range", size]] };
   const last = range.start + range.length - 1;
   return { status: 206, ...range,
            fields: [["accept-ranges", "bytes"], ["content-range", `bytes ${range.start}-${last}/${file.size}`]] };

@@ -9,6 +9,7 @@ const limits = require("./limits");
 const { factsOf } = require("./env");
 const { reason } = require("./head");
 const { refuseRequest } = require("./response");
+const { refusalOf } = require("./rules");
 const { upgradeKind } = require("./upgrade");
 const { openSocket } = require("./websocket");
 
@@ -27,7 +28,7 @@ function makeResponse(req, socket) {
 
 // Node has not read the body of such a request. One with a length is read here; chunks are not.
 function readBody(facts, socket, head, done) {
-  if (facts.chunked) return done(501);
+  if (facts.coding !== null) return done(501);
   if (facts.length === null) return done(0, null);
   if (facts.length > limits.maxBodyBytes) return done(413);
   let bytes = head;
@@ -47,6 +48,8 @@ function readBody(facts, socket, head, done) {
 function handleUpgrade(requests, req, socket, head) {
   const res = makeResponse(req, socket);
   const facts = factsOf(req.rawHeaders);
+  const refused = refusalOf(req, facts);
+  if (refused !== 0) return refuseRequest(res, refused, reason(refused), true);
   if (upgradeKind(req, facts) === "websocket") {
     return requests.call(req, res, facts, null, (response, result, handler) => {
       openSocket(req, socket, head, response, result, handler);

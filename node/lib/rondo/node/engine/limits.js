@@ -7,6 +7,8 @@
 module.exports = {
   maxHeadBytes: 114688,
   maxHeaderCount: 128,
+  maxNameBytes: 256,
+  maxValueBytes: 81920,
   maxTargetBytes: 12288,
   maxBodyBytes: 1073741824,
   totalBodyBytes: 268435456, // bodies are in memory here, not in files: this is total_input_bytes of all clients

@@ -7,6 +7,7 @@ const http = require("node:http");
 const https = require("node:https");
 const limits = require("./limits");
 const stopping = require("./stopping");
+const { dateNow } = require("./head");
 const { Requests } = require("./requests");
 const { handleUpgrade } = require("./handshake");
 
@@ -28,6 +29,7 @@ function makeServer(application, settings) {
   server.on("request", (req, res) => requests.take(req, res));
   server.on("checkContinue", (req, res) => requests.takeExpecting(req, res));
   server.on("upgrade", (req, socket, head) => handleUpgrade(requests, req, socket, head));
+  server.on("connect", (req, socket) => socket.end(refusalText("405 Method Not Allowed")));
   server.on("clientError", (error, socket) => refuse(error, socket));
   return server;
 }
@@ -37,15 +39,23 @@ const STATUSES = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large", ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
+// The answers to requests before it leave first.
 function refuse(error, socket) {
-  if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0 && socket._httpMessage) {
+  const answer = socket._httpMessage;
+  if (socket.rondoRefused) return; // its answer says more
+  if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
-    return;
+  } else if (answer && answer.req.complete) {
+    answer.once("close", () => refuse(error, socket));
+  } else {
+    socket.end(refusalText(STATUSES[error.code] || "400 Bad Request"));
   }
-  const status = STATUSES[error.code] || "400 Bad Request";
+}
+
+function refusalText(status) {
   const body = `${status.slice(4)}\n`;
-  socket.end(`HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
-    `connection: close\r\ndate: ${new Date().toUTCString()}\r\n\r\n${body}`);
+  return `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
+    `connection: close\r\ndate: ${dateNow()}\r\n\r\n${body}`;
 }
 
 // Listens; `host` is undefined for every address. Calls `done(error, addresses)`.

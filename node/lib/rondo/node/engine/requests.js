@@ -4,11 +4,12 @@
 "use strict";
 
 const body = require("./body");
-const limits = require("./limits");
 const ruby = require("./ruby");
 const { factsOf, makeEnv } = require("./env");
 const { upgradeKind, takeHandler } = require("./upgrade");
 const { openStream } = require("./event_stream");
+const { reason } = require("./head");
+const { refusalOf } = require("./rules");
 const { Response, refuseRequest } = require("./response");
 
 class Requests {
@@ -24,17 +25,20 @@ class Requests {
   // For the event `request`.
   take(req, res) {
     const facts = factsOf(req.rawHeaders);
-    const status = refusalOf(req);
+    const status = refusalOf(req, facts);
     if (status !== 0) return refuse(req, res, status);
-    if (facts.length === null && !facts.chunked) return this.call(req, res, facts, null);
+    if (facts.isLast) res.shouldKeepAlive = false;
+    if (facts.length === null && facts.coding === null) return this.call(req, res, facts, null);
     return this.collect(req, res, facts);
   }
 
   // For the event `checkContinue`: the body is asked for only if it will be taken.
   takeExpecting(req, res) {
     const facts = factsOf(req.rawHeaders);
-    const status = refusalOf(req) || body.refusal(facts);
+    const isKnown = req.headers.expect.toLowerCase() === "100-continue";
+    const status = isKnown ? refusalOf(req, facts) || body.refusal(facts) : 417;
     if (status !== 0) return refuse(req, res, status);
+    if (facts.isLast) res.shouldKeepAlive = false;
     res.writeContinue();
     return this.collect(req, res, facts);
   }
@@ -91,17 +95,11 @@ function earlyHints(res) {
   });
 }
 
-// Rules about requests that Node does not have.
-function refusalOf(req) {
-  if (req.url.length > limits.maxTargetBytes) return 414;
-  if (req.rawHeaders.length / 2 > limits.maxHeaderCount) return 431;
-  return 0;
-}
-
 // The rest of a refused body is not read: its connection ends.
 function refuse(req, res, status) {
+  req.socket.rondoRefused = true;
   res.on("finish", () => req.socket.destroySoon());
-  refuseRequest(res, status, require("./head").reason(status), true);
+  refuseRequest(res, status, reason(status), true);
 }
 
-module.exports = { Requests };
+module.exports = { Requests, refuse };

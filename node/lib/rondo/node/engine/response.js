@@ -97,6 +97,7 @@ class Response {
     if (!file) return false;
     const part = files.choose(this.req, this.status, file);
     this.status = part.status;
+    if (part.status === 416) this.head.text = this.head.text.replace(/^content-type: .*\r\n/im, "");
     part.fields.forEach(([name, value]) => this.head.put(name, value));
     this.writeHead(part.length);
     if (this.req.method === "HEAD" || part.length === 0) {
@@ -156,7 +157,11 @@ class Response {
     } else if (isChunked) {
       head.text += "transfer-encoding: chunked\r\n";
     }
-    if (isLast) head.text += "connection: close\r\n";
+    if (isLast) {
+      head.text += "connection: close\r\n";
+    } else if (this.req.httpVersionMinor === 0) {
+      head.text += "connection: keep-alive\r\n";
+    }
     if (!head.dated) head.text += `date: ${dateNow()}\r\n`;
     writeHead(res, this.status, head.text, isChunked, isLast);
   }

@@ -79,6 +79,6 @@ function published(string) {
 }
 
 module.exports = {
-  BEYOND_ASCII, binary, byteLength, forceEncoding, fromBytes, fromLatin1, isBinary, published, scrub, toBytes, toLatin1,
+  BEYOND_ASCII, binary, binaryOf, byteLength, forceEncoding, fromBytes, fromLatin1, isBinary, published, scrub, toBytes, toLatin1,
   toWire, wire,
 };

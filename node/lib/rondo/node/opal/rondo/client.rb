@@ -105,8 +105,9 @@ module Rondo
       PubSub.publish(channel, message, engine)
     end
 
+    # @return [Integer] 0: pub/sub is available, as in the drafts for Rack
     def pubsub?
-      true
+      0
     end
 
     def inspect

@@ -32,7 +32,10 @@ module Rondo
     end
 
     # @yieldparam line [String]
+    # @return [self, Enumerator]
     def each
+      return enum_for(:each) unless block_given?
+
       while (line = gets)
         yield line
       end

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# SPDX-License-Identifier: MIT
+# `rondo node` as a subprocess, with a cache of its own below build/ for all tests.
+
+require_relative "server_process"
+
+class NodeProcess < ServerProcess
+  CACHE = File.join(ROOT, "build/node-cache")
+  # Without Bundler, as a shell starts it.
+  COMMAND = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-I#{File.join(ROOT, "node/lib")}",
+             File.join(ROOT, "exe/rondo"), "node"].freeze
+
+  def self.running
+    superclass.running
+  end
+
+  # @param args [Array<String>] options of `rondo node`
+  # @param env [Hash{String => String}]
+  def initialize(app, args: [], env: {}, **options)
+    super(app, args: args, env: { "RONDO_NODE_CACHE" => CACHE, **env }, binds: [nil], **options)
+  end
+
+  private
+
+  def command_line(app, _settings, _config, _binds, args)
+    [*COMMAND, "-b", "127.0.0.1", "-p", "0", *args, *app]
+  end
+end
