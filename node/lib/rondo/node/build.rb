@@ -24,6 +24,7 @@ module Rondo
           console.error("rondo: Node.js #{NODE_MAJOR} or newer is needed, this is " + process.versions.node);
           process.exit(1);
         }
+        process.setSourceMapsEnabled(true); // backtraces have lines of Ruby
         require("./server.js").start(__dirname + "/application.js");
       JS
       private_constant :MANIFEST, :START
@@ -102,10 +103,12 @@ module Rondo
       end
 
       def fill(folder, packages)
+        require "json"
         require "rondo/node/compiler"
         compiler = Compiler.new(@rackup, @cache)
         code = compiler.call { |count| show(count) }
         File.write(File.join(folder, "application.js"), code)
+        File.write(File.join(folder, "application.js.map"), JSON.generate(compiler.source_map))
         bundle(folder, packages)
         File.write(File.join(folder, MANIFEST), compiler.files.map { |path| "#{digest(path)}  #{path}\n" }.join)
       end

@@ -46,7 +46,7 @@ module Rondo
 
         serve(file(rest.first))
       rescue OptionParser::ParseError => e
-        complain(e.message, 2)
+        complain(e.message.lines.first, 2)
       rescue Error => e
         complain(e.message, 1)
       rescue Interrupt
@@ -61,7 +61,7 @@ module Rondo
         build = Build.new(rackup, out: @out)
         return write(build) if @target
 
-        exec(node, "--enable-source-maps", build.call, *server_words)
+        exec(node, build.call, *server_words)
       end
 
       def write(build)

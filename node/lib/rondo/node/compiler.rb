@@ -14,12 +14,12 @@ module Rondo
     # One build.
     class Compiler
       # What is kept of a compiled file.
-      Piece = Struct.new(:code, :requires, :optional)
+      Piece = Struct.new(:code, :requires, :optional, :map)
       # What runs before the application, in this order.
       FIRST = %w[opal rondo/boot].freeze
       OPTIONS = { requirable: true, dynamic_require_severity: :ignore }.freeze
       # Of the kept pieces; another number makes all of them anew.
-      FORMAT = "1 #{OPAL_VERSION} #{RUBY_VERSION}".freeze
+      FORMAT = "3 #{OPAL_VERSION} #{RUBY_VERSION}".freeze
       # Where the code of a file says its name.
       DEFINITION = /^Opal\.modules\["(?:[^"\\]|\\.)*"\]/
       private_constant :DEFINITION, :Piece, :FIRST, :OPTIONS, :FORMAT
@@ -36,6 +36,7 @@ module Rondo
         @aliases = {}
         @modules = {}
         @files = []
+        Opal::Parser.default_parser_class.diagnostics_consumer = ->(_diagnostic) {} # the exception says it, too
       end
 
       # @yield [Integer] the number of files that are done
@@ -46,13 +47,24 @@ module Rondo
         @modules[@sources.find("corelib/runtime.js")] = runtime
         FIRST.each { |feature| add(feature, nil) }
         add_file(@rackup)
-        [*@modules.values, *alias_lines, *last_lines].join("\n")
+        [*@modules.values.map(&:code), *alias_lines, *last_lines].join("\n")
+      end
+
+      # @return [Hash] the source map of that JavaScript, with one section for each file
+      def source_map
+        line = 0
+        sections = @modules.values.filter_map do |piece|
+          offset = { line: line, column: 0 }
+          line += piece.code.count("\n") + 1
+          { offset: offset, map: piece.map } if piece.map
+        end
+        { version: 3, sources: [], sections: sections } # Node looks for `sources`, too
       end
 
       private
 
       def runtime
-        "#{File.read(@sources.find("corelib/runtime.js"))}\nOpal.loaded([\"corelib/runtime.js\"]);\n"
+        Piece.new("#{File.read(@sources.find("corelib/runtime.js"))}\nOpal.loaded([\"corelib/runtime.js\"]);\n")
       end
 
       def alias_lines
@@ -66,7 +78,7 @@ module Rondo
       def last_lines
         required = FIRST.map { |feature| "  Opal.require(#{feature.inspect});" }
         ["exports.boot = engine => {", "  Opal.rondo = engine;", *required, "  return Opal;", "};",
-         "exports.application = #{module_name(@rackup).inspect};\n"]
+         "exports.application = #{module_name(@rackup).inspect};", "//# sourceMappingURL=application.js.map\n"]
       end
 
       def module_name(path)
@@ -75,17 +87,21 @@ module Rondo
 
       # @param from [String, nil] path of the file that requires it
       def add(feature, from, optional: false)
-        path = find(feature, from, optional)
+        path = find(feature, optional)
         return missing(feature, from, optional) unless path
 
         name(feature, path)
         add_file(path)
+      rescue CompiledGem => e
+        raise unless from && @sources.application?(from)
+
+        raise Error, "#{place(feature, from)}: #{e.message}"
       end
 
-      def find(feature, from, optional)
+      def find(feature, optional)
         @sources.find(feature)
-      rescue Error => e
-        raise Error, "#{place(feature, from)}: #{e.message}" unless optional
+      rescue CompiledGem
+        raise unless optional
       end
 
       # As Opal's runtime normalizes it.
@@ -98,9 +114,9 @@ module Rondo
       def add_file(path)
         return if @modules.key?(path)
 
-        @modules[path] = "" # files may require each other
+        @modules[path] = nil # files may require each other
         piece = path.end_with?(".js") ? script(path) : ruby(path)
-        @modules[path] = piece.code
+        @modules[path] = piece
         @files << path unless @sources.opal?(path)
         @progress&.call(@modules.size)
         piece.requires.each { |feature| add(feature, path, optional: piece.optional.include?(feature)) }
@@ -126,9 +142,17 @@ module Rondo
         compiler = Opal::Compiler.new(source, OPTIONS.merge(file: file_name(path)))
         code = compiler.compile.sub(DEFINITION) { "Opal.modules[#{module_name(path).inspect}]" }
         requires = compiler.requires.uniq
-        Piece.new(code, requires, compiler.autoloads + guarded(source, requires))
+        Piece.new(code, requires, compiler.autoloads + guarded(source, requires), map_of(path, compiler))
       rescue Opal::SyntaxError, Opal::Error => e
         raise Error, complaint(path, source, e)
+      end
+
+      # Backtraces have lines of the application, but not of Opal: maps of all files would take as long to read as the
+      # code.
+      def map_of(path, compiler)
+        return if @sources.opal?(path)
+
+        compiler.source_map.to_h.slice(:version, :sources, :names, :mappings).merge(sources: ["file://#{path}"])
       end
 
       # The name in backtraces, and what __FILE__ and __dir__ say.

@@ -9,6 +9,9 @@ require "rondo/node"
 
 module Rondo
   module Node
+    # A gem has more than Ruby.
+    class CompiledGem < Error; end
+
     # Names of features to absolute paths.
     class Sources
       # Ruby of this gem that runs on Node.
@@ -27,7 +30,7 @@ module Rondo
 
       # @param feature [String] as `require` gets it
       # @return [String, nil] absolute path
-      # @raise [Error] the feature is in a gem that is not only Ruby
+      # @raise [CompiledGem]
       def find(feature)
         return absolute(feature) if feature.start_with?("/")
         return file(File.expand_path(feature)) if feature.start_with?("./", "../")
@@ -47,6 +50,12 @@ module Rondo
       # @return [Boolean] whether a release of Opal has it: its contents need no check
       def opal?(path)
         OPAL.any? { |folder| path.start_with?("#{folder}/") }
+      end
+
+      # @param path [String]
+      # @return [Boolean] whether it is of the application, not of a gem
+      def application?(path)
+        !path.start_with?(OWN) && !opal?(path) && @gem_folders.none? { |folder| path.start_with?("#{folder}/") }
       end
 
       private
@@ -90,7 +99,7 @@ module Rondo
       def refuse(spec)
         return if spec.extensions.empty?
 
-        raise Error, "the gem #{spec.name} needs C: its extension cannot be compiled to JavaScript"
+        raise CompiledGem, "the gem #{spec.name} needs C: its extension cannot be compiled to JavaScript"
       end
     end
   end

@@ -14,10 +14,12 @@ const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 10000;
 
 class Master {
+  // @param environment of the workers
   // @param onListening called with the address when all workers serve for the first time
   // @param onEnd called with the exit code
-  constructor(count, onListening, onEnd) {
+  constructor(count, environment, onListening, onEnd) {
     this.count = count;
+    this.environment = environment;
     this.onListening = onListening;
     this.onEnd = onEnd;
     this.hub = new Hub();
@@ -36,7 +38,7 @@ class Master {
   }
 
   fork(slot) {
-    const worker = cluster.fork();
+    const worker = cluster.fork(this.environment);
     slot.worker = worker;
     slot.began = Date.now();
     this.hub.add(worker);

@@ -68,16 +68,20 @@ function listen(server, host, port, done) {
   });
 }
 
+// How often connections are looked at that have become idle after the stop.
+const LOOK = 50;
+
 // No more connections; idle ones end, and what is in flight may finish until `deadline` milliseconds have gone.
 function drain(server, deadline, done) {
   stopping.begun = true;
-  const timer = setTimeout(() => server.closeAllConnections(), deadline);
+  const last = setTimeout(() => server.closeAllConnections(), deadline);
+  const idle = setInterval(() => server.closeIdleConnections(), LOOK);
   for (const endpoint of [...stopping.endpoints]) endpoint.shutdown();
   server.close(() => {
-    clearTimeout(timer);
+    clearTimeout(last);
+    clearInterval(idle);
     done();
   });
-  server.closeIdleConnections();
 }
 
 module.exports = { drain, listen, makeServer };

@@ -34,11 +34,21 @@ function escape(text) {
 const info = (line) => put(1, line);
 const error = (line) => put(2, line);
 
-// Frames of the application: those of Opal and of this server say nothing to its author.
+const FRAME = /^\s+at (?:(.*) \()?(.*?):(\d+):\d+\)?$/;
+// Frames of Opal and of this server say nothing to the author of an application.
+const FOREIGN = /^node:|\/(?:application|server|main)\.js$|\/rondo\/node\/opal\//;
+const MOST_FRAMES = 20;
+
+// One frame, as Ruby writes it.
+function frame(line) {
+  const [, name = "", file, number] = FRAME.exec(line) || [];
+  if (file === undefined || FOREIGN.test(file)) return null;
+  const method = name.replace(/ \[as .*$/, "").split(".").at(-1).replace(/^\$+(?=[a-z_])/i, "");
+  return `    ${file}:${number}${/^[a-z_]\w*$/i.test(method) ? `:in '${method}'` : ""}`;
+}
+
 function backtrace(exception) {
-  const frames = String(exception.stack || "").split("\n").filter((line) => /^\s+at /.test(line));
-  const own = frames.filter((line) => !/corelib|node:internal|server\.js/.test(line));
-  return own.slice(0, 20).map((line) => `    ${line.trim().replace(/^at /, "")}`);
+  return String(exception.stack || "").split("\n").map(frame).filter((line) => line !== null).slice(0, MOST_FRAMES);
 }
 
 function describe(exception) {

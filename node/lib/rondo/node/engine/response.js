@@ -188,7 +188,7 @@ class Response {
 
   // The end of the body: a length that was promised and is not there ends the connection.
   finish() {
-    if (this.finished || this.closed) return;
+    if (this.finished) return;
     this.finished = true;
     if (this.left !== Infinity && this.left > 0) {
       this.res.socket?.destroySoon();

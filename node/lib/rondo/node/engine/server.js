@@ -9,8 +9,10 @@ const log = require("./log");
 const { Link } = require("./hub");
 const { Master, obey } = require("./cluster");
 const { OptionError, parse } = require("./options");
-const { serve, surviveExceptions } = require("./worker");
+const { serve, surviveExceptions, tryAddress } = require("./worker");
 
+// The variable that tells workers the port.
+const PORT = "RONDO_NODE_PORT";
 const SIGNALS = ["SIGINT", "SIGTERM"];
 
 function url(options, address) {
@@ -51,15 +53,25 @@ function runSingle(application, options) {
   });
 }
 
+// The master tries the address first: what is wrong with it is said once, and port 0 becomes the same port for all
+// workers, also for later ones.
 function runMaster(options) {
   log.info(`Rondo starting on Node ${process.versions.node} in cluster mode (${options.workers} workers)...`);
-  const master = new Master(options.workers, (address) => announce(options, address), (code) => end(options, code));
-  onSignals((signal) => master.stop(signal));
-  master.start();
+  tryAddress(options, (line, port) => {
+    if (line) {
+      log.error(`rondo: ${line}`);
+      return end(options, 1);
+    }
+    const master = new Master(options.workers, { [PORT]: String(port) }, (address) => announce(options, address),
+                              (code) => end(options, code));
+    onSignals((signal) => master.stop(signal));
+    return master.start();
+  });
 }
 
 // A terminal sends its signals to workers, too, but only the master decides.
 function runWorker(application, options) {
+  options.port = Number(process.env[PORT]);
   for (const signal of SIGNALS) process.on(signal, () => {});
   serve(application, options, new Link(), (line, worker) => {
     if (line) return process.send({ failed: line }, () => process.exit(1));

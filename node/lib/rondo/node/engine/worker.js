@@ -3,6 +3,7 @@
 
 "use strict";
 
+const net = require("node:net");
 const env = require("./env");
 const limits = require("./limits");
 const log = require("./log");
@@ -41,6 +42,16 @@ function lineOf(error, options) {
   return `cannot listen on ${place}: ${error.code || error.message}`;
 }
 
+// Calls `done(line)`, or `done(null, port)` with a port that is free.
+function tryAddress(options, done) {
+  const server = net.createServer();
+  server.once("error", (error) => done(lineOf(error, options)));
+  server.listen({ host: options.host, port: options.port }, () => {
+    const { port } = server.address();
+    server.close(() => done(null, port));
+  });
+}
+
 class Worker {
   constructor(server, address) {
     this.server = server;
@@ -62,4 +73,4 @@ function surviveExceptions() {
   process.on("unhandledRejection", (exception) => log.report("outside of a request", exception));
 }
 
-module.exports = { serve, surviveExceptions };
+module.exports = { serve, surviveExceptions, tryAddress };

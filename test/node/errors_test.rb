@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+# What goes wrong while the Node engine serves: the process survives it, says one thing in the log, and keeps within its
+# limits.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "support/node_process"
+require "support/raw_client"
+require "support/websocket_peer"
+
+class NodeErrorsTest < Minitest::Test
+  APP = File.expand_path("errors.ru", __dir__)
+  PENDING = 1_048_576 # max_pending_bytes
+
+  def self.server
+    @server ||= NodeProcess.new(APP).tap { |server| Minitest.after_run { server.stop } }
+  end
+
+  def server
+    self.class.server
+  end
+
+  def get(path, fields = "")
+    RawClient.open(server.url) { |client| client.request("GET #{path} HTTP/1.1\r\nhost: a\r\n#{fields}\r\n") }
+  end
+
+  # A request that is answered after what went wrong.
+  def teardown
+    assert_equal "fine", get("/").body
+  end
+
+  def test_an_exception_is_a_500_and_a_line
+    { "/raise" => /GET \/raise: RuntimeError: it failed\n/, "/no-method" => /NoMethodError: undefined method .nothing/,
+      "/throw" => /GET \/throw: /, "/stack" => /GET \/stack: /, "/nil" => /ResponseError: the application did not return/,
+      "/part" => /a part of the body is not a String: 7/, "/name" => /a header name is not a token/,
+      "/late" => /GET \/late: RuntimeError: later/ }.each do |path, line|
+      answer = get(path)
+      assert_equal [500, "Internal Server Error\n"], [answer.status, answer.body], path
+      server.wait_for_log(line)
+    end
+  end
+
+  def test_a_backtrace_names_the_application
+    get("/raise")
+    line = File.foreach(APP).with_index(1).find { |text, _| text.include?('raise "it failed"') }.last
+    server.wait_for_log(/RuntimeError: it failed\n    #{APP}:#{line}:in 'plain'\n/)
+  end
+
+  def test_an_exception_outside_of_a_request
+    assert_equal 200, get("/timer").status
+    server.wait_for_log(/outside of a request: RuntimeError: in a timer/)
+  end
+
+  def test_a_body_that_raises_ends_its_connection
+    RawClient.open(server.url) do |client|
+      assert_raises(EOFError, Errno::ECONNRESET, ResponseParser::Malformed) { client.request("GET /body HTTP/1.1\r\nhost: a\r\n\r\n") }
+    end
+    server.wait_for_log(/GET \/body: RuntimeError: the body failed/)
+    assert_equal "1", get("/closed").body
+  end
+
+  def test_a_promise_is_waited_for
+    assert_equal [201, "later"], get("/promise").then { |answer| [answer.status, answer.body] }
+  end
+
+  def test_a_callback_that_raises_closes_its_connection
+    peer = WebsocketPeer.new(server.url, "talk")
+    assert_equal 1011, peer.say("raise").hear_close.first
+    server.wait_for_log(/Talker#on_message: RuntimeError: a callback failed/)
+  end
+
+  # It reads nothing: what waits for it is bounded, and it is closed.
+  def test_a_stalled_websocket
+    peer = WebsocketPeer.new(server.url, "talk", receive_buffer: 4096)
+    peer.say("flood")
+    server.wait_for_log(/closed with 1013, refused/)
+    pending = server.log[/most pending: (\d+)/, 1].to_i
+    assert_operator pending, :<, 2 * PENDING
+  ensure
+    peer&.close
+  end
+
+  def test_a_stalled_event_stream
+    client = RawClient.new(server.url, receive_buffer: 4096)
+    client.write("GET /talk?flood HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n")
+    server.wait_for_log(/an event stream was closed with 1013/)
+  ensure
+    client&.close
+  end
+
+  def test_a_stalled_subscriber_holds_up_nobody
+    slow = WebsocketPeer.new(server.url, "talk", receive_buffer: 4096).say("join")
+    quick = WebsocketPeer.new(server.url, "talk").say("join")
+    assert_equal "joined", quick.hear
+    300.times { |number| quick.say("all #{number.to_s.rjust(16_000, "x")}") && quick.hear }
+    server.wait_for_log(/a subscriber was closed with 1013/)
+  ensure
+    [slow, quick].each { |peer| peer&.close }
+  end
+
+  def test_a_body_that_is_too_large_is_refused_before_it_comes
+    answer = RawClient.open(server.url) { |client| client.request("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1073741825\r\n\r\n") }
+    assert_equal 413, answer.status
+  end
+
+  def test_a_client_that_leaves_in_its_body
+    RawClient.open(server.url) { |client| client.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc") }
+  end
+
+  def test_a_large_body_arrives_whole
+    body = "0123456789abcdef" * 200_000
+    answer = RawClient.open(server.url) { |client| client.request("POST /size HTTP/1.1\r\nhost: a\r\ncontent-length: #{body.bytesize}\r\n\r\n#{body}") }
+    assert_equal body.bytesize.to_s, answer.body
+  end
+
+  def test_a_handler_for_an_ordinary_request_is_ignored
+    assert_equal [200, "plain"], get("/talk").then { |answer| [answer.status, answer.body] }
+    server.wait_for_log(/rack.upgrade was set to Talker for a request that cannot be upgraded/)
+  end
+end
