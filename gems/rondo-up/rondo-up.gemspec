@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
 
   spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "exe/*", "README.md", "LICENSE"].sort }
   spec.bindir = "exe"
-  spec.executables = %w[up up_node up_ruby]
+  spec.executables = %w[up_ruby]
   spec.require_paths = ["lib"]
 
   spec.metadata["rubygems_mfa_required"] = "true"

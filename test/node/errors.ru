@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 CLOSED = []
+LATER = [201, {}, ["later"]]
 
 # A body that fails on its way.
 class Failing
@@ -93,7 +94,7 @@ run lambda { |env|
     [200, {}, []]
   when "/size" then [200, {}, [env["rack.input"].read.bytesize.to_s]]
   when "/late" then `new Promise((_, refuse) => setTimeout(() => refuse(#{RuntimeError.new("later")}), 5))`
-  when "/promise" then `new Promise((resolve) => setTimeout(() => resolve([201, {}, [\"later\"]]), 5))`
+  when "/promise" then `new Promise((resolve) => setTimeout(() => resolve(#{LATER}), 5))`
   else plain(env["PATH_INFO"])
   end
 }

@@ -21,8 +21,8 @@ class GemTest < Minitest::Test
   end
 
   def test_the_other_gems_are_built_with_their_commands
-    { "rondo-iodine" => %w[iodine], "rondo-up" => %w[up up_node up_ruby] }.each do |name, commands|
-      folder = File.join(ROOT, "gems", name)
+    { "rondo-iodine" => %w[iodine], "rondo-up" => %w[up_ruby], "rondo-node" => %w[up up_node] }.each do |name, commands|
+      folder = File.join(ROOT, name == "rondo-node" ? "node" : "gems/#{name}")
       spec = Gem::Specification.load(File.join(folder, "#{name}.gemspec"))
       assert_equal [commands, Rondo::VERSION], [spec.executables, spec.version.to_s]
       assert_equal tracked_files(folder).sort, (spec.files + ["#{name}.gemspec"]).sort
@@ -53,6 +53,6 @@ class GemTest < Minitest::Test
   end
 
   def tracked_files(folder)
-    Dir.glob("**/*", base: folder).select { |path| File.file?(File.join(folder, path)) }
+    Dir.glob("**/*", base: folder).grep_v(%r{\Anode_modules/}).select { |path| File.file?(File.join(folder, path)) }
   end
 end

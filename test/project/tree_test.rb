@@ -11,7 +11,7 @@ require "rondo/version"
 class TreeTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   SOURCES = %w[
-    ext/rondo/**/*.{c,h} gems/**/*.rb lib/**/*.rb test/**/*.{rb,c,h} bench/**/*.{rb,c} bin/* tools/**/*
+    ext/rondo/**/*.{c,h} gems/**/*.rb lib/**/*.rb node/lib/**/*.{rb,js} test/**/*.{rb,c,h} bench/**/*.{rb,c} bin/* tools/**/*
   ].freeze
 
   def test_sources_name_their_licence
@@ -21,7 +21,7 @@ class TreeTest < Minitest::Test
   end
 
   def test_ruby_sources_freeze_their_strings
-    sources = files("gems/**/*.rb", "lib/**/*.rb", "test/**/*.rb", "bench/**/*.rb", "examples/**/*.ru")
+    sources = files("gems/**/*.rb", "lib/**/*.rb", "node/lib/**/*.rb", "test/**/*.rb", "bench/**/*.rb", "examples/**/*.ru")
     without = sources.reject { |path| text(path)[0, 200].include?("# frozen_string_literal: true") }
     assert_empty without
   end
@@ -43,7 +43,7 @@ class TreeTest < Minitest::Test
   end
 
   def test_links_between_the_pages_lead_somewhere
-    broken = files("*.md", "docs/**/*.md", "gems/**/*.md", "bench/*.md", "examples/*.md", "test/*.md").flat_map do |page|
+    broken = files("*.md", "docs/**/*.md", "gems/**/*.md", "node/*.md", "bench/*.md", "examples/*.md", "test/*.md").flat_map do |page|
       text(page).scan(/\]\(([^)#\s]+)(?:#[^)]*)?\)/).flatten
                 .grep_v(/\A(?:https?|mailto):/)
                 .reject { |link| File.exist?(File.join(ROOT, File.dirname(page), link)) }
@@ -54,7 +54,7 @@ class TreeTest < Minitest::Test
 
   # A published gem has nothing but its own files.
   def test_links_of_a_gem_stay_in_it
-    assert_empty files("gems/**/*.md").select { |page| text(page).include?("](..") }
+    assert_empty files("gems/**/*.md", "node/*.md").select { |page| text(page).include?("](..") }
   end
 
   def test_every_suite_has_its_row

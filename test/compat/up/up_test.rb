@@ -108,13 +108,6 @@ class UpTest < ShellCase
     assert_equal [1, true], [code, err.match?(/^up_ruby: no application: none does not exist/)], err
   end
 
-  def test_what_needs_node
-    %w[up up_node].each do |name|
-      assert_equal ["", "#{name}: Rondo does not run applications by Opal on Node; up_ruby runs them in Ruby\n", 1],
-                   up(name)
-    end
-  end
-
   def test_rackup
     server = start(Gem.bin_path("rackup", "rackup"), "-s", "up", "-o", "127.0.0.1", "-p", "0")
     assert_equal "http", Net::HTTP.get(URI("#{server.url}/"))

@@ -79,7 +79,7 @@ module Rondo
 
       # This gem itself, in a clone too: whoever changes it wants to see the change.
       def own_digest
-        files = Dir[File.join(ROOT, "lib/**/*.{rb,js}"), Programs::LOCK].sort
+        files = Dir[File.join(ROOT, "lib/**/*.{rb,js,txt}"), Programs::LOCK].sort
         Digest::SHA256.hexdigest(files.map { |path| digest(path) }.join)
       end
 
@@ -103,7 +103,6 @@ module Rondo
       end
 
       def fill(folder, packages)
-        require "json"
         require "rondo/node/compiler"
         compiler = Compiler.new(@rackup, @cache)
         code = compiler.call { |count| show(count) }

@@ -4,6 +4,7 @@
 # the name of its path; the names that `require` uses become aliases. So a file runs once, whatever it is called.
 # SPDX-License-Identifier: MIT
 
+require "json"
 require "opal"
 require "rondo/node/cache"
 require "rondo/node/guards"
@@ -14,15 +15,24 @@ module Rondo
     # One build.
     class Compiler
       # What is kept of a compiled file.
-      Piece = Struct.new(:code, :requires, :optional, :map)
+      Piece = Struct.new(:code, :requires, :optional, :source_map)
       # What runs before the application, in this order.
       FIRST = %w[opal rondo/boot].freeze
       OPTIONS = { requirable: true, dynamic_require_severity: :ignore }.freeze
       # Of the kept pieces; another number makes all of them anew.
-      FORMAT = "3 #{OPAL_VERSION} #{RUBY_VERSION}".freeze
+      FORMAT = "6 #{OPAL_VERSION} #{RUBY_VERSION}".freeze
+      # Roda's plugins.
+      NAMED = { /\bplugin\b[ (]+:(\w+)/ => "roda/plugins/%<name>s" }.freeze
+      # One mark for a whole file: what comes from here comes from no source.
+      NO_SOURCE = { version: 3, sources: [], names: [], mappings: "A" }.freeze
       # Where the code of a file says its name.
       DEFINITION = /^Opal\.modules\["(?:[^"\\]|\\.)*"\]/
-      private_constant :DEFINITION, :Piece, :FIRST, :OPTIONS, :FORMAT
+      private_constant :NAMED, :NO_SOURCE, :DEFINITION, :Piece, :FIRST, :OPTIONS, :FORMAT
+
+      # Opal's compiler, which tells everybody about flags of regular expressions.
+      class Quiet < Opal::Compiler
+        def warning(_message, _line = nil); end
+      end
 
       # @return [Array<String>] the files of the build, without Opal's
       attr_reader :files
@@ -53,10 +63,10 @@ module Rondo
       # @return [Hash] the source map of that JavaScript, with one section for each file
       def source_map
         line = 0
-        sections = @modules.values.filter_map do |piece|
-          offset = { line: line, column: 0 }
+        sections = @modules.values.map do |piece|
+          section = { offset: { line: line, column: 0 }, map: piece.source_map || NO_SOURCE }
           line += piece.code.count("\n") + 1
-          { offset: offset, map: piece.map } if piece.map
+          section
         end
         { version: 3, sources: [], sections: sections } # Node looks for `sources`, too
       end
@@ -69,16 +79,21 @@ module Rondo
 
       def alias_lines
         lines = @aliases.map do |name, path|
-          "Opal.modules[#{name.inspect}] = alias(#{module_name(path).inspect});"
+          "Opal.modules[#{quote(name)}] = alias(#{quote(module_name(path))});"
         end
         ["const alias = name => () => Opal.require(name);", *lines]
       end
 
       # The engine calls `boot` with the object that Ruby knows as Opal.rondo.
       def last_lines
-        required = FIRST.map { |feature| "  Opal.require(#{feature.inspect});" }
+        required = FIRST.map { |feature| "  Opal.require(#{quote(feature)});" }
         ["exports.boot = engine => {", "  Opal.rondo = engine;", *required, "  return Opal;", "};",
-         "exports.application = #{module_name(@rackup).inspect};", "//# sourceMappingURL=application.js.map\n"]
+         "exports.application = #{quote(module_name(@rackup))};", "//# sourceMappingURL=application.js.map\n"]
+      end
+
+      # @return [String] a literal of JavaScript
+      def quote(text)
+        JSON.generate(text)
       end
 
       def module_name(path)
@@ -119,15 +134,20 @@ module Rondo
         @modules[path] = piece
         @files << path unless @sources.opal?(path)
         @progress&.call(@modules.size)
-        piece.requires.each { |feature| add(feature, path, optional: piece.optional.include?(feature)) }
+        piece.requires.each { |feature| add(feature, path, optional: optional?(feature, piece, path)) }
+      end
+
+      # Gems name libraries that they may never need, in files that are loaded only when they are used.
+      def optional?(feature, piece, path)
+        piece.optional.include?(feature) || !@sources.application?(path)
       end
 
       def script(path)
-        Piece.new("#{File.read(path)}\nOpal.loaded([#{module_name(path).inspect}]);\n", [], [])
+        Piece.new("#{File.read(path)}\nOpal.loaded([#{quote(module_name(path))}]);\n", [], [])
       end
 
       def ruby(path)
-        source = File.read(path, encoding: Encoding::UTF_8)
+        source = @sources.read(path)
         raise Error, "#{path}: it is not UTF-8" unless source.valid_encoding?
 
         source = source.sub(/^__END__\n.*\z/m, "") if path == @rackup
@@ -139,12 +159,21 @@ module Rondo
       end
 
       def compile(path, source)
-        compiler = Opal::Compiler.new(source, OPTIONS.merge(file: file_name(path)))
-        code = compiler.compile.sub(DEFINITION) { "Opal.modules[#{module_name(path).inspect}]" }
+        compiler = Quiet.new(source, OPTIONS.merge(file: file_name(path)))
+        code = compiler.compile.sub(DEFINITION) { "Opal.modules[#{quote(module_name(path))}]" }
         requires = compiler.requires.uniq
-        Piece.new(code, requires, compiler.autoloads + guarded(source, requires), map_of(path, compiler))
+        named = named_at_run_time(source)
+        Piece.new(code, requires | named, compiler.autoloads + named + guarded(source, requires),
+                  map_of(path, compiler))
       rescue Opal::SyntaxError, Opal::Error => e
-        raise Error, complaint(path, source, e)
+        raise Error, complaint(path, source, e) if @sources.application?(path)
+
+        Piece.new(refusal(path, complaint(path, source, e)), [], [])
+      end
+
+      # A file of a gem that Opal cannot compile: whoever requires it gets a LoadError.
+      def refusal(path, text)
+        "Opal.modules[#{quote(module_name(path))}] = Opal => Opal.Kernel.$raise(Opal.LoadError, #{quote(text)});\n"
       end
 
       # Backtraces have lines of the application, but not of Opal: maps of all files would take as long to read as the
@@ -167,6 +196,11 @@ module Rondo
                                                                         "Opal does not support ")
         shown = line && source.lines[line.to_i - 1].to_s.strip
         [line ? "#{path}:#{line}" : path, text, shown].compact.reject(&:empty?).join(": ")
+      end
+
+      # Features whose names are made when the program runs: all of them that the file may mean are compiled.
+      def named_at_run_time(source)
+        NAMED.flat_map { |pattern, feature| source.scan(pattern).map { |(name)| format(feature, name: name) } }.uniq
       end
 
       # Features that the file can do without: their `require` is inside of a method, or of a `begin` with `rescue`.

@@ -18,9 +18,12 @@ module Rondo
       OWN = File.join(ROOT, "lib/rondo/node/opal")
       # One file for each library that does not run as it is.
       SHIMS = File.join(OWN, "shims")
+      # Places of gems that Opal cannot run: one file for each file, with the reason.
+      EDITS = File.join(ROOT, "lib/rondo/node/edits")
       OPAL = [Opal.core_dir, Opal.std_dir].freeze
       EXTENSIONS = ["", ".rb", ".js"].freeze
-      private_constant :EXTENSIONS
+      GEM = %r{/gems/([^/]+?)-(\d[^/-]*)/}
+      private_constant :EXTENSIONS, :GEM
 
       # @param folder [String] that of the application
       def initialize(folder)
@@ -35,7 +38,7 @@ module Rondo
         return absolute(feature) if feature.start_with?("/")
         return file(File.expand_path(feature)) if feature.start_with?("./", "../")
 
-        look(feature, [SHIMS, OWN, *OPAL]) || look(feature, load_path) || in_gems(feature)
+        look(feature, [SHIMS, OWN, *OPAL]) || on_load_path(feature) || in_gems(feature)
       end
 
       # Files of Opal keep the names by which they know each other, everything else is named by its path.
@@ -50,6 +53,17 @@ module Rondo
       # @return [Boolean] whether a release of Opal has it: its contents need no check
       def opal?(path)
         OPAL.any? { |folder| path.start_with?("#{folder}/") }
+      end
+
+      # @param path [String]
+      # @return [String] the text of the file, as it is compiled
+      def read(path)
+        source = File.read(path, encoding: Encoding::UTF_8)
+        base = @gem_folders.find { |folder| path.start_with?("#{folder}/") } or return source
+        edits = File.join(EDITS, path.delete_prefix("#{base}/").sub(/\.rb\z/, ".txt"))
+        return source unless File.file?(edits)
+
+        File.read(edits).scan(/^- (.*)\n\+ (.*)$/).inject(source) { |text, (old, new)| text.gsub(old) { new } }
       end
 
       # @param path [String]
@@ -90,16 +104,28 @@ module Rondo
                                                     .compact.any? { |own| folder.start_with?(own) }
       end
 
-      def in_gems(feature)
-        spec = Gem::Specification.find_by_path(feature) || Gem::Specification.find_by_path("#{feature}.rb") or return
-        @gem_folders |= spec.full_require_paths
-        look(feature, spec.full_require_paths) || refuse(spec)
+      # Bundler puts folders of gems there.
+      def on_load_path(feature)
+        found = look(feature, load_path) or return
+        name, version = found.match(GEM)&.captures
+        use(Gem::Specification.find_by_name(name, version)) if name
+        found
+      rescue Gem::MissingSpecError
+        found
       end
 
-      def refuse(spec)
-        return if spec.extensions.empty?
+      def in_gems(feature)
+        spec = Gem::Specification.find_by_path(feature) || Gem::Specification.find_by_path("#{feature}.rb") or return
+        use(spec)
+        look(feature, spec.full_require_paths)
+      end
 
-        raise CompiledGem, "the gem #{spec.name} needs C: its extension cannot be compiled to JavaScript"
+      def use(spec)
+        unless spec.extensions.empty?
+          raise CompiledGem, "the gem #{spec.name} needs C: its extension cannot be compiled to JavaScript"
+        end
+
+        @gem_folders |= spec.full_require_paths
       end
     end
   end

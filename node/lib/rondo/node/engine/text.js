@@ -66,6 +66,21 @@ function scrub(string, replacement) {
   return isBinary(string) ? string : string.replace(HALF_PAIR, () => replacement);
 }
 
+// Every byte but those that application/x-www-form-urlencoded leaves as they are, with %20 for a blank.
+function escape(string) {
+  return toLatin1(string).replace(/[^*\-.0-9A-Z_a-z]/g, (byte) => {
+    return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+  });
+}
+
+// The bytes that were escaped; null for a % without two digits.
+function unescape(string) {
+  if (!string.includes("%")) return string;
+  if (/%(?![0-9A-Fa-f]{2})/.test(string)) return null;
+  const latin1 = toLatin1(string).replace(/%(..)/g, (_, digits) => String.fromCharCode(parseInt(digits, 16)));
+  return fromBytes(Buffer.from(latin1, "latin1"));
+}
+
 // A message for one client: text as a string, anything else as a Buffer, null for text that is not valid.
 function wire(string) {
   const made = toWire(string);
@@ -79,6 +94,6 @@ function published(string) {
 }
 
 module.exports = {
-  BEYOND_ASCII, binary, binaryOf, byteLength, forceEncoding, fromBytes, fromLatin1, isBinary, published, scrub, toBytes, toLatin1,
-  toWire, wire,
+  BEYOND_ASCII, binary, binaryOf, byteLength, escape, forceEncoding, fromBytes, fromLatin1, isBinary, published, scrub, toBytes, toLatin1,
+  toWire, unescape, wire,
 };
