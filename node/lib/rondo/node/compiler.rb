@@ -68,6 +68,7 @@ module Rondo
           line += piece.code.count("\n") + 1
           section
         end
+        sections << { offset: { line: line, column: 0 }, map: NO_SOURCE }
         { version: 3, sources: [], sections: sections } # Node looks for `sources`, too
       end
 

@@ -22,8 +22,10 @@ module Rondo
       EDITS = File.join(ROOT, "lib/rondo/node/edits")
       OPAL = [Opal.core_dir, Opal.std_dir].freeze
       EXTENSIONS = ["", ".rb", ".js"].freeze
+      # A line of a gem that changes the string of a variable: strings cannot be changed here, but variables can.
+      IN_PLACE = /^( *)(@?[a-z_]\w*)&?\.([lr]?strip|(?:down|up|swap)case|capitalize|chom?p|g?sub|squeeze|tr)!(.*)$/
       GEM = %r{/gems/([^/]+?)-(\d[^/-]*)/}
-      private_constant :EXTENSIONS, :GEM
+      private_constant :EXTENSIONS, :GEM, :IN_PLACE
 
       # @param folder [String] that of the application
       def initialize(folder)
@@ -59,11 +61,10 @@ module Rondo
       # @return [String] the text of the file, as it is compiled
       def read(path)
         source = File.read(path, encoding: Encoding::UTF_8)
-        base = @gem_folders.find { |folder| path.start_with?("#{folder}/") } or return source
-        edits = File.join(EDITS, path.delete_prefix("#{base}/").sub(/\.rb\z/, ".txt"))
-        return source unless File.file?(edits)
+        base = @gem_folders.find { |folder| path.start_with?("#{folder}/") }
+        return source unless base && source.valid_encoding?
 
-        File.read(edits).scan(/^- (.*)\n\+ (.*)$/).inject(source) { |text, (old, new)| text.gsub(old) { new } }
+        edit(source.gsub(IN_PLACE, '\1\2 = \2.\3\4'), path.delete_prefix("#{base}/").sub(/\.rb\z/, ".txt"))
       end
 
       # @param path [String]
@@ -73,6 +74,13 @@ module Rondo
       end
 
       private
+
+      def edit(source, name)
+        edits = File.join(EDITS, name)
+        return source unless File.file?(edits)
+
+        File.read(edits).scan(/^- (.*)\n\+ (.*)$/).inject(source) { |text, (old, new)| text.gsub(old) { new } }
+      end
 
       # A gem may require its own files by their paths; a shim of that name comes before them all the same.
       def absolute(path)

@@ -13,8 +13,13 @@ module Rack
     class EmptyContentError < EOFError; end
     class BoundaryTooLongError < StandardError; end
 
+    ParamList = Class.new
+
+    # @return [nil] for any other body
     # @raise [NotImplementedError]
-    def self.parse_multipart(_env, _params = nil)
+    def self.parse_multipart(env, _params = nil)
+      return unless env["CONTENT_TYPE"].to_s.downcase.start_with?("multipart/")
+
       raise NotImplementedError, "multipart/form-data is not parsed on Node: Rack's parser changes strings in place"
     end
 

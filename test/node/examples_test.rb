@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+# Applications that run unchanged on both engines: those of examples/, one that shows its env, one of Roda.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "json"
+require "support/event_stream"
+require "support/node_process"
+require "support/raw_client"
+require "support/websocket_peer"
+
+class NodeExamplesTest < Minitest::Test
+  EXAMPLES = File.join(NodeProcess::ROOT, "examples")
+  RODA = [
+    "GET / HTTP/1.1\r\n", "GET /json HTTP/1.1\r\n", "GET /to HTTP/1.1\r\n", "GET /hello/you?q=%C3%BC+x HTTP/1.1\r\n",
+    "GET /hello/you/3 HTTP/1.1\r\n", "GET /hello/you/x HTTP/1.1\r\n", "GET /none HTTP/1.1\r\n", "DELETE /gone HTTP/1.1\r\n"
+  ].freeze
+
+  def setup
+    @servers = []
+  end
+
+  def teardown
+    @servers.each(&:stop)
+  end
+
+  def node(name, *args)
+    NodeProcess.new(File.expand_path(name, EXAMPLES), args: args).tap { |server| @servers << server }
+  end
+
+  def both(name)
+    path = File.expand_path(name, EXAMPLES)
+    [ServerProcess.new(path), NodeProcess.new(path)].each { |server| @servers << server }
+  end
+
+  # @return [String] all bytes of the answer, without what differs from second to second
+  def answer(server, head, body = "")
+    RawClient.open(server.url) do |client|
+      client.write("#{head}host: a\r\nconnection: close\r\n\r\n#{body}").read_all.sub(/^date: .*$/, "date: now")
+    end
+  end
+
+  def same(servers, head, body = "")
+    mri, node = servers.map { |server| answer(server, head, body) }
+    assert_equal mri, node, head
+  end
+
+  def test_hello
+    servers = both("hello.ru")
+    same(servers, "GET / HTTP/1.1\r\n")
+    same(servers, "HEAD / HTTP/1.1\r\n")
+  end
+
+  def test_streaming
+    servers = both("streaming.ru")
+    %w[each stream none].each { |path| same(servers, "GET /#{path} HTTP/1.1\r\n") }
+  end
+
+  def test_echo
+    both("echo.ru").each do |server|
+      peer = WebsocketPeer.new(server.url)
+      assert_equal "grün".b, peer.ask("grün").b
+      peer.close
+    end
+  end
+
+  def test_counter
+    servers = both("counter.ru")
+    same(servers, "GET / HTTP/1.1\r\n")
+    streams = servers.map { |server| open_stream(server, "/counts") }
+    servers.each { |server| answer(server, "POST /press HTTP/1.1\r\n") }
+    streams.each { |stream| stream.await("data: 1\n\n") }
+    assert_equal(*streams.map { |stream| stream.buffer.sub(/^date: .*$/, "") })
+  ensure
+    streams&.each(&:close)
+  end
+
+  def test_the_chat_in_four_workers
+    server = node("chat/config.ru", "-w", "4")
+    assert_includes answer(server, "GET / HTTP/1.1\r\n"), "<!doctype html>"
+    peers = Array.new(5) { WebsocketPeer.new(server.url, "?room=tea") }
+    stream = open_stream(server, "/?room=tea")
+    peers.first.say(JSON.generate(nick: "Ada", text: "hello, ü"))
+    peers.each { |peer| assert_equal ["Ada", "hello, ü"], JSON.parse(peer.hear).values_at("nick", "text") }
+    answer(server, "POST /?room=tea HTTP/1.1\r\ncontent-length: 29\r\n", "{\"nick\":\"Bob\",\"text\":\"second\"}"[0, 29])
+    answer(server, "POST /?room=tea HTTP/1.1\r\ncontent-length: 30\r\n", "{\"nick\":\"Bob\",\"text\":\"second\"}")
+    peers.each { |peer| assert_equal "second", JSON.parse(peer.hear)["text"] }
+    stream.await("second")
+    late = WebsocketPeer.new(server.url, "?room=tea")
+    assert_equal ["hello, ü", "second"], Array.new(2) { JSON.parse(late.hear)["text"] }
+    assert_equal [1008, "that is no message"], peers.last.say("nonsense").hear_close
+  ensure
+    [*peers, stream, late].compact.each(&:close)
+  end
+
+  def test_roda
+    servers = both("../test/node/roda.ru")
+    RODA.each { |head| same(servers, head) }
+    form = "name=%C3%A4+b&list[]=1&list[]=2"
+    same(servers, "POST /form HTTP/1.1\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: #{form.bytesize}\r\n", form)
+    servers.each { |server| WebsocketPeer.new(server.url, "live").tap { |peer| assert_equal "hi", peer.ask("hi") }.close }
+  end
+
+  private
+
+  def open_stream(server, path)
+    RawClient.new(server.url).write("GET #{path} HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n").await("\r\n\r\n")
+  end
+end
