@@ -21,6 +21,7 @@ class ReadmeTest < Minitest::Test
     "bin/rondo examples/chat/config.ru" => :test_the_chat_talks,
     "bin/rondo -w 4 examples/chat/config.ru" => :test_the_chat_talks_in_four_workers,
     "bin/rondo examples/hello.ru" => :test_the_ten_line_start,
+    "bin/rondo node examples/hello.ru" => "test/node/examples_test.rb",
     "curl http://localhost:9292/" => :test_the_ten_line_start,
     "gem install rondo" => "test/gem/gem_install_test.rb",
     "rondo" => :test_rondo_in_the_folder_of_an_application,

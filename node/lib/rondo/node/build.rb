@@ -105,11 +105,20 @@ module Rondo
       def fill(folder, packages)
         require "rondo/node/compiler"
         compiler = Compiler.new(@rackup, @cache)
-        code = compiler.call { |count| show(count) }
-        File.write(File.join(folder, "application.js"), code)
+        compiler.call { |count| show(count) }
+        write_application(compiler, File.join(folder, "application.js"))
         File.write(File.join(folder, "application.js.map"), JSON.generate(compiler.source_map))
         bundle(folder, packages)
         File.write(File.join(folder, MANIFEST), compiler.files.map { |path| "#{digest(path)}  #{path}\n" }.join)
+      end
+
+      # Opal may write what no engine can read: then the file of that line is left out, or it is an error.
+      def write_application(compiler, path)
+        File.write(path, compiler.code)
+        while (line, message = Programs.syntax_error(path))
+          compiler.leave_out(line, message)
+          File.write(path, compiler.code)
+        end
       end
 
       # One file for the server and one for the application: a master needs no application.

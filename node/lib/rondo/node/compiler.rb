@@ -50,14 +50,28 @@ module Rondo
       end
 
       # @yield [Integer] the number of files that are done
-      # @return [String] JavaScript that exports `boot` and `application`, the name of the application's module
+      # Compiles all files.
       # @raise [Error] with file and line
       def call(&progress)
         @progress = progress
         @modules[@sources.find("corelib/runtime.js")] = runtime
         FIRST.each { |feature| add(feature, nil) }
         add_file(@rackup)
+      end
+
+      # @return [String] JavaScript that exports `boot` and `application`, the name of the application's module
+      def code
         [*@modules.values.map(&:code), *alias_lines, *last_lines].join("\n")
+      end
+
+      # The JavaScript is wrong in this line. A file of a gem is left out: whoever requires it gets a LoadError.
+      # @param line [Integer]
+      # @raise [Error] it is of the application
+      def leave_out(line, message)
+        path = path_of(line) or raise Error, "Opal's output is not valid: #{message}"
+        raise Error, "#{path}: its JavaScript is not valid: #{message}" if @sources.application?(path)
+
+        @modules[path] = Piece.new(refusal(path, "#{path}: #{message}"), [], [])
       end
 
       # @return [Hash] the source map of that JavaScript, with one section for each file
@@ -73,6 +87,14 @@ module Rondo
       end
 
       private
+
+      def path_of(line)
+        @modules.each do |path, piece|
+          line -= piece.code.count("\n") + 1
+          return path unless line.positive?
+        end
+        nil
+      end
 
       def runtime
         Piece.new("#{File.read(@sources.find("corelib/runtime.js"))}\nOpal.loaded([\"corelib/runtime.js\"]);\n")

@@ -44,6 +44,15 @@ module Rondo
           raise Error, "esbuild: #{first_line(output)}" unless status.success?
         end
 
+        # @param path [String] a file of JavaScript
+        # @return [Array(Integer, String), nil] line and message, if it is not valid
+        def syntax_error(path)
+          output, status = capture(node, "--check", path)
+          return if status.success?
+
+          [output[/^#{Regexp.escape(path)}:(\d+)/, 1].to_i, output[/^SyntaxError: .*/] || first_line(output)]
+        end
+
         private
 
         def find(name)
