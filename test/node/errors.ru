@@ -79,6 +79,7 @@ def plain(path)
   when "/part" then [200, {}, [7]]
   when "/name" then [200, { "a b" => "c" }, []]
   when "/body" then [200, {}, Failing.new]
+  when "/large" then [200, {}, ["0123456789abcdef" * 500_000]]
   when "/closed" then [200, {}, [CLOSED.size.to_s]]
   else [200, {}, ["fine"]]
   end

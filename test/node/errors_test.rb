@@ -114,6 +114,28 @@ class NodeErrorsTest < Minitest::Test
     assert_equal body.bytesize.to_s, answer.body
   end
 
+  def test_a_large_answer_to_a_slow_reader_is_followed_by_the_next_one
+    client = RawClient.new(server.url, receive_buffer: 4096)
+    client.write("GET /large HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert_equal 8_000_000, client.response.body.bytesize
+    assert_equal "fine", client.response.body
+    assert_equal "fine", client.request("GET / HTTP/1.1\r\nhost: a\r\n\r\n").body
+  ensure
+    client&.close
+  end
+
+  def test_many_requests_in_one_write
+    client = RawClient.new(server.url)
+    client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 500)
+    assert_equal ["fine"] * 500, Array.new(500) { client.response.body }
+  ensure
+    client&.close
+  end
+
+  def test_a_client_that_leaves_in_a_large_answer
+    RawClient.open(server.url, receive_buffer: 4096) { |client| client.write("GET /large HTTP/1.1\r\nhost: a\r\n\r\n").await("HTTP") }
+  end
+
   def test_a_handler_for_an_ordinary_request_is_ignored
     assert_equal [200, "plain"], get("/talk").then { |answer| [answer.status, answer.body] }
     server.wait_for_log(/rack.upgrade was set to Talker for a request that cannot be upgraded/)

@@ -10,8 +10,9 @@ const limits = require("./limits");
 const log = require("./log");
 const ruby = require("./ruby");
 const stopping = require("./stopping");
-const { dateNow, readHead, refuse, writeHead } = require("./head");
+const { dateNow, readHead, reason, refuse, writeHead } = require("./head");
 const { toWire } = require("./text");
+const { writeWhole } = require("./whole");
 
 const PLAIN_TEXT = "content-type: text/plain; charset=utf-8\r\n";
 
@@ -26,6 +27,8 @@ class Response {
     this.headers = ruby.nil;
     this.finished = false; // the end of the answer was written
     this.closed = false; // the body was closed
+    this.isChunked = false;
+    this.isLast = false; // the connection ends after it
     this.left = Infinity; // bytes of the length that the application has promised
   }
 
@@ -69,9 +72,18 @@ class Response {
     const wire = parts.length === 1 ? toWire(checkedPart(parts[0])) : join(parts);
     const length = Buffer.byteLength(wire);
     if (this.head.length !== null && this.head.length !== length) return this.sendPromised(wire);
-    this.writeHead(length);
-    this.res.end(this.head.isBytes ? Buffer.from(wire) : wire);
+    this.completeHead(length, false);
+    if (!this.writeWhole(wire, length)) {
+      this.passHead();
+      this.res.end(this.head.isBytes ? Buffer.from(wire) : wire);
+    }
     return this.end();
+  }
+
+  writeWhole(wire, length) {
+    if (this.isLast || this.head.isBytes || typeof wire !== "string") return false;
+    const text = `HTTP/1.1 ${this.status} ${reason(this.status)}\r\n${this.head.text}\r\n${wire}`;
+    return writeWhole(this.res, this.status, text, length === wire.length);
   }
 
   // A body of another length than the application says: a longer one is cut, and the connection ends after both.
@@ -148,22 +160,31 @@ class Response {
 
   // The fields of the server come last: the framing, `connection`, the date. HTTP/1.0 knows no chunks: its answer ends
   // with the connection.
-  writeHead(length, empty = false) {
-    const { res, head } = this;
-    const isChunked = length === null && !empty && this.req.httpVersionMinor === 1;
-    const isLast = head.close || !res.shouldKeepAlive || stopping.begun || (length === null && !empty && !isChunked);
+  completeHead(length, isEmpty) {
+    const { head, req } = this;
+    const isOpen = length === null && !isEmpty;
+    this.isChunked = isOpen && req.httpVersionMinor === 1;
+    this.isLast = head.close || !this.res.shouldKeepAlive || stopping.begun || (isOpen && !this.isChunked);
     if (length !== null) {
       head.text += `content-length: ${length}\r\n`;
-    } else if (isChunked) {
+    } else if (this.isChunked) {
       head.text += "transfer-encoding: chunked\r\n";
     }
-    if (isLast) {
+    if (this.isLast) {
       head.text += "connection: close\r\n";
-    } else if (this.req.httpVersionMinor === 0) {
+    } else if (req.httpVersionMinor === 0) {
       head.text += "connection: keep-alive\r\n";
     }
     if (!head.dated) head.text += `date: ${dateNow()}\r\n`;
-    writeHead(res, this.status, head.text, isChunked, isLast);
+  }
+
+  passHead() {
+    writeHead(this.res, this.status, this.head.text, this.isChunked, this.isLast);
+  }
+
+  writeHead(length, isEmpty = false) {
+    this.completeHead(length, isEmpty);
+    this.passHead();
   }
 
   checkOpen() {
