@@ -5,7 +5,7 @@
 
 require "test_helper"
 require "json"
-require "support/event_stream"
+require "support/browser"
 require "support/node_process"
 require "support/raw_client"
 require "support/websocket_peer"
@@ -17,11 +17,16 @@ class NodeExamplesTest < Minitest::Test
     "GET /hello/you/3 HTTP/1.1\r\n", "GET /hello/you/x HTTP/1.1\r\n", "GET /none HTTP/1.1\r\n", "DELETE /gone HTTP/1.1\r\n"
   ].freeze
 
+  SHOWN = "[...document.querySelectorAll('#log li')].map(line => line.querySelector('b').textContent + ': ' + " \
+          "line.lastChild.textContent)"
+
   def setup
     @servers = []
+    @pages = []
   end
 
   def teardown
+    @pages.each(&:close)
     @servers.each(&:stop)
   end
 
@@ -94,6 +99,17 @@ class NodeExamplesTest < Minitest::Test
     [*peers, stream, late].compact.each(&:close)
   end
 
+  def test_the_chat_in_a_browser
+    skip "chromium is not installed" unless Chromium.find
+
+    server = node("chat/config.ru", "-w", "2")
+    ada, bob = %w[Ada Bob].map { |nick| enter(server, nick) }
+    say(ada, "Is anybody here?")
+    say(bob, "Me. <b>Hello</b> ☕") if sees(bob, "Ada: Is anybody here?")
+    lines = ["Ada: Is anybody here?", "Bob: Me. <b>Hello</b> ☕"]
+    [ada, bob, enter(server, "Late", "?sse")].each { |page| assert sees(page, *lines) }
+  end
+
   def test_roda
     servers = both("../test/node/roda.ru")
     RODA.each { |head| same(servers, head) }
@@ -103,6 +119,22 @@ class NodeExamplesTest < Minitest::Test
   end
 
   private
+
+  def enter(server, nick, query = "")
+    page = Chromium.shared.open("#{server.url}/#{query}").tap { |opened| @pages << opened }
+    page.wait_for("document.getElementById('state').textContent == '#{query.empty? ? "WebSocket" : "event stream"}'")
+    page.run("document.getElementById('nick').value = #{nick.to_json}")
+    page
+  end
+
+  def say(page, text)
+    page.run("document.getElementById('text').value = #{text.to_json}; document.querySelector('form').requestSubmit()")
+  end
+
+  def sees(page, *lines)
+    page.wait_for("#{SHOWN}.length >= #{lines.size}")
+    lines == page.run(SHOWN)
+  end
 
   def open_stream(server, path)
     RawClient.new(server.url).write("GET #{path} HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n").await("\r\n\r\n")
