@@ -47,12 +47,47 @@ class Talker
     when "leave" then client.write(client.unsubscribe("room").to_s)
     when "event" then client.event("a\nb", event: "tick", id: 7, retry: 1000)
     when "next" then client.handler = Echo
+    when "drain" then client.handler = Drained
+    when "since" then since(client, rest)
+    when "env" then client.write(client.env.keys.grep(/[a-z.]/).grep_v(/hijack|finished/).sort.inspect)
+    when "mistakes" then client.write(mistakes(client).inspect)
     else client.write(data)
     end
   end
 
   def on_close(client)
     CLOSED << client.close_code
+  end
+
+  private
+
+  # Three messages, of which the history has two.
+  def since(client, channel)
+    Rondo::PubSub.history(channel, size: 2)
+    %w[one two three].each { |message| client.publish(channel, message) }
+    client.subscribe(channel, since: 0)
+    client.publish(channel, "four")
+  end
+
+  def mistakes(client)
+    [-> { client.write(1) }, -> { client.publish("", "x") }, -> { client.publish("a" * 1025, "x") },
+     -> { client.publish(1, "x") }, -> { client.subscribe("a", match: :glob) }, -> { client.subscribe("a", as: :json) },
+     -> { client.event("x", event: "a\nb") }, -> { client.event("x", retry: -1) }].map do |mistake|
+      mistake.call
+    rescue ArgumentError, TypeError => e
+      e.class.name
+    end
+  end
+end
+
+# Says once that everything has been sent.
+module Drained
+  def self.on_open(client)
+    client.write("one")
+  end
+
+  def self.on_drained(client)
+    client.env["drained"] ||= client.write("drained")
   end
 end
 

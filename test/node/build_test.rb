@@ -148,6 +148,15 @@ class NodeBuildTest < Minitest::Test
     refute_path_exists left
   end
 
+  def test_compiled_files_that_nobody_uses_are_removed
+    old, used = %w[old used].map { |name| write("cache/pieces/#{name}.test", "a piece") }
+    File.utime(Time.now - (31 * 24 * 3600), Time.now - (31 * 24 * 3600), old)
+    start(write("config.ru", HELLO))
+    assert_equal [false, true], [old, used].map { |path| File.exist?(path) }
+  ensure
+    FileUtils.rm_f([old, used].compact)
+  end
+
   def test_a_damaged_build_is_made_again
     app = write("config.ru", HELLO)
     start(app).stop

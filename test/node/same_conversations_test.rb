@@ -21,6 +21,7 @@ class SameConversationsTest < Minitest::Test
     "json" => [["json", 1]], "bytes" => [["bytes", 1]], "state" => [["state", 1]], "event" => [["event", 1]],
     "publish" => [["say to all", 1], ["leave", 1], ["say to nobody", 0], ["last", 1]],
     "patterns" => [["pattern a.[x-z]?", 0], ["to a.y1 one", 1], ["to a.q1 two", 0], ["pattern *", 0], ["to a.z2 three", 2], ["last", 1]],
+    "drained" => [["drain", 2]], "since" => [["since kept", 3]], "env" => [["env", 1]], "mistakes" => [["mistakes", 1]],
     "another handler" => [["next", 1], ["hello", 1]],
     "close by the server" => [["close bye", 1]],
     "close by the client" => [[F.frame(F::CLOSE, [4000].pack("n") + "reason"), 1]],

@@ -99,6 +99,7 @@ module Rondo
         @out.puts "* Building #{@rackup} for Node"
         packages = Programs.packages(@cache)
         @cache.replace(folder) { |temporary| fill(temporary, packages) }
+        @cache.prune("pieces")
         @out.puts format("* Built in %<seconds>.1f s", seconds: now - began)
       end
 

@@ -11,6 +11,10 @@ module Rondo
   module Node
     # A folder of the user, by default ~/.cache/rondo-node.
     class Cache
+      # Seconds.
+      KEPT = 30 * 24 * 3600
+      private_constant :KEPT
+
       # @return [String] absolute path
       attr_reader :root
 
@@ -36,7 +40,7 @@ module Rondo
       # @param name [String] relative path
       # @return [String, nil] the bytes that `put` wrote
       def get(name)
-        File.binread(path(name))
+        File.binread(path(name)).tap { File.utime(nil, nil, path(name)) }
       rescue SystemCallError
         nil
       end
@@ -54,6 +58,15 @@ module Rondo
         ensure
           File.unlink(temporary) if temporary && File.exist?(temporary)
         end
+      end
+
+      # Removes files that no build has used for a month.
+      # @param name [String] relative path of a folder
+      def prune(name)
+        oldest = Time.now - KEPT
+        Dir[path(name, "*")].each { |file| File.unlink(file) if File.mtime(file) < oldest }
+      rescue SystemCallError
+        nil # another build does it, too
       end
 
       # Yields a new folder. When the block returns, the folder takes the place of `target`; when it raises, the folder

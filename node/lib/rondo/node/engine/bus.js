@@ -119,7 +119,8 @@ class Bus {
   replay(subscription, since) {
     const { name, isPattern, take } = subscription;
     if (!this.link) {
-      for (const { channel, data, id } of this.history.since(name, isPattern, since)) take(new Message(channel, data, id));
+      const kept = this.history.since(name, isPattern, since);
+      for (const { channel, data, id } of kept) take(new Message(channel, data, id));
       return;
     }
     const later = [];

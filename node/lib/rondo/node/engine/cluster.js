@@ -68,7 +68,8 @@ class Master {
     this.hub.remove(worker);
     slot.worker = null;
     if (this.stopping) return this.endIfDone();
-    log.error(`Worker ${slot.index} (PID: ${worker.process.pid}) ended by ${signal || `exit ${code}`}: starting another one`);
+    const cause = signal || `exit ${code}`;
+    log.error(`Worker ${slot.index} (PID: ${worker.process.pid}) ended by ${cause}: starting another one`);
     slot.pause = Date.now() - slot.began > SOON ? FIRST_PAUSE : Math.min(slot.pause * 2, LONGEST_PAUSE);
     return setTimeout(() => this.stopping || this.fork(slot), slot.pause);
   }

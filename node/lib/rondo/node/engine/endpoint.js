@@ -85,7 +85,8 @@ class Endpoint {
 
   // A block of a subscription is a callback of the connection, too.
   callBlock(block, channel, message, id) {
-    this.enqueue(() => (this.closed ? undefined : this.guard(this.handler, "subscribe", () => block.$call(channel, message, id))));
+    const run = () => block.$call(channel, message, id);
+    this.enqueue(() => (this.closed ? undefined : this.guard(this.handler, "subscribe", run)));
   }
 
   drained() {

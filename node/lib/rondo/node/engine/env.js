@@ -27,14 +27,18 @@ class Facts {
   }
 }
 
+function joined(before, value) {
+  return before === null ? value : `${before}, ${value}`;
+}
+
 const NOTHING = () => {};
 const TOO_LARGE = (facts) => { facts.isTooLarge = true; };
 const FACTS = new Map([
   ["host", (facts, value) => { facts.host = value; facts.hosts += 1; }],
   ["content-length", (facts, value) => { facts.length = Number(value); }],
-  ["transfer-encoding", (facts, value) => { facts.coding = facts.coding === null ? value : `${facts.coding},${value}`; }],
+  ["transfer-encoding", (facts, value) => { facts.coding = joined(facts.coding, value); }],
   ["upgrade", (facts) => { facts.upgrade = true; }],
-  ["accept", (facts, value) => { facts.accept = facts.accept === null ? value : `${facts.accept}, ${value}`; }],
+  ["accept", (facts, value) => { facts.accept = joined(facts.accept, value); }],
   ["connection", (facts, value) => { facts.isLast ||= /(?:^|,)\s*close\s*(?:,|$)/i.test(value); }],
 ]);
 
@@ -50,7 +54,8 @@ function nameOf(text) {
   let name = names.get(text);
   if (name === undefined) {
     const lower = text.toLowerCase();
-    name = { key: keyOf(text, lower), fact: text.length > limits.maxNameBytes ? TOO_LARGE : FACTS.get(lower) || NOTHING };
+    const fact = text.length > limits.maxNameBytes ? TOO_LARGE : FACTS.get(lower) || NOTHING;
+    name = { key: keyOf(text, lower), fact };
     if (names.size < MOST_NAMES) names.set(text, name);
   }
   return name;

@@ -41,7 +41,9 @@ function choose(req, status, file) {
   const range = rangeOf(asked, file.size);
   if (range === null) return whole;
   const size = `bytes */${file.size}`;
-  if (range.length <= 0) return { ...whole, status: 416, length: 0, fields: [...whole.fields, ["content-range", size]] };
+  if (range.length <= 0) {
+    return { ...whole, status: 416, length: 0, fields: [...whole.fields, ["content-range", size]] };
+  }
   const last = range.start + range.length - 1;
   return { status: 206, ...range,
            fields: [["accept-ranges", "bytes"], ["content-range", `bytes ${range.start}-${last}/${file.size}`]] };

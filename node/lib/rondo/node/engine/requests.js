@@ -89,7 +89,9 @@ function earlyHints(res) {
   return ruby.Opal.lambda((headers) => {
     if (res.headersSent) return ruby.nil;
     const hints = {};
-    ruby.eachPair(headers, (name, value) => { hints[name] = Array.isArray(value) ? value.map(String) : String(value); });
+    ruby.eachPair(headers, (name, value) => {
+      hints[name] = Array.isArray(value) ? value.map(String) : String(value);
+    });
     if (hints.link) res.writeEarlyHints(hints);
     return ruby.nil;
   });

@@ -35,7 +35,9 @@ class Response {
   // @param result what the application returned
   send(result) {
     try {
-      if (!Array.isArray(result) || result.length !== 3) throw refuse("the application did not return [status, headers, body]");
+      if (!Array.isArray(result) || result.length !== 3) {
+        throw refuse("the application did not return [status, headers, body]");
+      }
       this.body = result[2];
       this.status = statusOf(result[0]);
       this.headers = result[1];
@@ -118,7 +120,8 @@ class Response {
       this.end();
       return true;
     }
-    const stream = fs.createReadStream(null, { fd: file.descriptor, start: part.start, end: part.start + part.length - 1 });
+    const end = part.start + part.length - 1;
+    const stream = fs.createReadStream(null, { fd: file.descriptor, start: part.start, end });
     stream.on("error", () => this.res.destroy());
     stream.on("close", () => this.end());
     this.res.on("close", () => stream.destroy());
@@ -275,7 +278,9 @@ class Response {
 
 function statusOf(value) {
   const status = typeof value === "number" ? value : Number(ruby.has(value, "to_i") ? value.$to_i() : NaN);
-  if (!Number.isInteger(status) || status < 200 || status > 999) throw refuse(`the status is not from 200 to 999: ${value.$inspect()}`);
+  if (!Number.isInteger(status) || status < 200 || status > 999) {
+    throw refuse(`the status is not from 200 to 999: ${value.$inspect()}`);
+  }
   return status;
 }
 

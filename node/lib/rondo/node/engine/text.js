@@ -94,6 +94,6 @@ function published(string) {
 }
 
 module.exports = {
-  BEYOND_ASCII, binary, binaryOf, byteLength, escape, forceEncoding, fromBytes, fromLatin1, isBinary, published, scrub, toBytes, toLatin1,
-  toWire, unescape, wire,
+  BEYOND_ASCII, binary, binaryOf, byteLength, escape, forceEncoding, fromBytes, fromLatin1, isBinary, published, scrub,
+  toBytes, toLatin1, toWire, unescape, wire,
 };

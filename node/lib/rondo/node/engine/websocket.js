@@ -27,7 +27,8 @@ server.on("headers", (lines, req) => {
   const own = [];
   for (let at = 0; at < fields.length; at += 2) own.push(`${fields[at]}: ${fields[at + 1]}`);
   const [status, ...rest] = lines;
-  lines.splice(0, lines.length, status, ...own, ...rest.map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase())));
+  const small = rest.map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase()));
+  lines.splice(0, lines.length, status, ...own, ...small);
 });
 
 class WebSocketEndpoint extends Endpoint {

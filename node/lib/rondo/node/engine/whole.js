@@ -8,7 +8,8 @@
 // Whether this is the answer whose turn it is, on a connection that stays open, and nothing of it was written.
 function canWrite(res) {
   const { socket } = res;
-  return socket !== null && res._header === null && res.outputSize === 0 && socket.writable && !socket.writableNeedDrain;
+  return socket !== null && res._header === null && res.outputSize === 0 && socket.writable &&
+    !socket.writableNeedDrain;
 }
 
 // @param text head and body
