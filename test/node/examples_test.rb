@@ -81,6 +81,30 @@ class NodeExamplesTest < Minitest::Test
     streams&.each(&:close)
   end
 
+  UPLOAD = <<~TEXT.gsub("\n", "\r\n").b.sub("BYTES", "\x00\xFFa\r\n--b".b).freeze
+    --b0undary
+    Content-Disposition: form-data; name="text"
+
+    grün, 猫
+    --b0undary
+    Content-Disposition: form-data; name="deep[a][]"
+
+    1
+    --b0undary
+    Content-Disposition: form-data; name="file"; filename="C:\\folder\\a \\"b\\".bin"
+    Content-Type: application/octet-stream
+
+    BYTES
+    --b0undary--
+  TEXT
+
+  def test_an_upload
+    servers = both("../test/node/roda.ru")
+    type = "content-type: multipart/form-data; boundary=b0undary\r\n"
+    same(servers, "POST /upload HTTP/1.1\r\n#{type}content-length: #{UPLOAD.bytesize}\r\n", UPLOAD)
+    assert_includes answer(servers.last, "POST /upload HTTP/1.1\r\n#{type}content-length: #{UPLOAD.bytesize}\r\n", UPLOAD), "200 OK"
+  end
+
   def test_the_chat_in_four_workers
     server = node("chat/config.ru", "-w", "4")
     assert_includes answer(server, "GET / HTTP/1.1\r\n"), "<!doctype html>"

@@ -16,11 +16,19 @@ class Routes < Roda
     end
   end
 
+  def upload(params)
+    file = params["file"]
+    bytes = file[:tempfile].read
+    { "text" => params["text"], "deep" => params["deep"], "filename" => file[:filename], "type" => file[:type],
+      "name" => file[:name], "head" => file[:head], "size" => bytes.bytesize, "bytes" => bytes.unpack("C*") }
+  end
+
   route do |r|
     r.root { "Hello from Roda" }
     r.get("json") { { "a" => [1, nil, "ü"] } }
     r.get("to") { r.redirect("/hello/you") }
     r.post("form") { "#{r.params["name"]} #{r.params["list"].inspect}" }
+    r.post("upload") { upload(r.params) }
     r.is("gone", method: "DELETE") { response.status = 204 }
     r.get("live") do
       r.env["rack.upgrade"] = Echo
