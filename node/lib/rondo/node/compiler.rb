@@ -20,7 +20,7 @@ module Rondo
       FIRST = %w[opal rondo/boot].freeze
       OPTIONS = { requirable: true, dynamic_require_severity: :ignore }.freeze
       # Of the kept pieces; another number makes all of them anew.
-      FORMAT = "6 #{OPAL_VERSION} #{RUBY_VERSION}".freeze
+      FORMAT = "7 #{OPAL_VERSION} #{RUBY_VERSION}".freeze
       # Roda's plugins.
       NAMED = { /\bplugin\b[ (]+:(\w+)/ => "roda/plugins/%<name>s" }.freeze
       # One mark for a whole file: what comes from here comes from no source.
@@ -176,9 +176,9 @@ module Rondo
         source = source.sub(/^__END__\n.*\z/m, "") if path == @rackup
         key = "pieces/#{Digest::SHA256.hexdigest([FORMAT, path, source].join("\0"))[0, 40]}"
         kept = @cache.get(key)
-        return Marshal.load(kept) if kept # rubocop:disable Security/MarshalLoad -- the user's own cache
+        return Piece.new(*JSON.parse(kept)) if kept
 
-        compile(path, source).tap { |piece| @cache.put(key, Marshal.dump(piece)) }
+        compile(path, source).tap { |piece| @cache.put(key, JSON.generate(piece.to_a)) }
       end
 
       def compile(path, source)

@@ -14,6 +14,8 @@ class Channel {
   constructor(peer) {
     this.peer = peer;
     this.waiting = 0;
+    this.dropped = 0;
+    this.complained = 0; // when the log said so
   }
 
   // Returns whether there was room.
@@ -79,10 +81,16 @@ class Hub {
     const id = isKept ? this.history.add(channel, data) : 0;
     for (const [worker, way] of this.channels) {
       if (worker === from && !isKept) continue;
-      if (!way.send({ channel, data, id })) {
-        log.error(`Worker ${worker} does not read its messages: one is dropped (hub_queue_bytes)`);
-      }
+      if (!way.send({ channel, data, id })) this.complain(worker, way);
     }
+  }
+
+  // At most one line in a second.
+  complain(worker, way) {
+    way.dropped += 1;
+    if (Date.now() - way.complained < 1000) return;
+    way.complained = Date.now();
+    log.error(`Worker ${worker} does not read its messages: ${way.dropped} are dropped so far (hub_queue_bytes)`);
   }
 }
 
