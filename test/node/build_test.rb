@@ -12,14 +12,17 @@ require "tmpdir"
 
 class NodeBuildTest < Minitest::Test
   HELLO = "run ->(_env) { [200, {}, [\"hello\"]] }\n"
-  # Compiled files of Opal are shared by all tests.
-  PIECES = File.join(NodeProcess::CACHE, "pieces")
+  # Compiled files are shared by all tests.
+  SHARED = %w[pieces engines].freeze
 
   def setup
     @folder = Dir.mktmpdir("rondo-node-test")
     @cache = File.join(@folder, "cache")
-    FileUtils.mkdir_p([@cache, PIECES])
-    File.symlink(PIECES, File.join(@cache, "pieces"))
+    FileUtils.mkdir_p(@cache)
+    SHARED.each do |name|
+      FileUtils.mkdir_p(File.join(NodeProcess::CACHE, name))
+      File.symlink(File.join(NodeProcess::CACHE, name), File.join(@cache, name))
+    end
     @servers = []
   end
 

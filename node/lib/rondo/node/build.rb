@@ -99,7 +99,7 @@ module Rondo
         @out.puts "* Building #{@rackup} for Node"
         packages = Programs.packages(@cache)
         @cache.replace(folder) { |temporary| fill(temporary, packages) }
-        @cache.prune("pieces")
+        %w[pieces engines].each { |name| @cache.prune(name) }
         @out.puts format("* Built in %<seconds>.1f s", seconds: now - began)
       end
 
@@ -122,13 +122,23 @@ module Rondo
         end
       end
 
-      # One file for the server and one for the application: a master needs no application.
+      # One file for the server and one for the application: a master needs no application. All applications have the
+      # same server.
       def bundle(folder, packages)
-        engine = File.join(ROOT, "lib/rondo/node/engine")
         File.write(File.join(folder, MAIN), START)
-        Programs.esbuild(packages, File.join(engine, "server.js"), "--bundle", "--platform=node",
+        target = File.join(folder, "server.js")
+        name = "engines/#{own_digest[0, 40]}.js"
+        kept = @cache.get(name)
+        return File.binwrite(target, kept) if kept
+
+        bundle_server(target, packages)
+        @cache.put(name, File.binread(target))
+      end
+
+      def bundle_server(target, packages)
+        Programs.esbuild(packages, File.join(ROOT, "lib/rondo/node/engine/server.js"), "--bundle", "--platform=node",
                          "--target=node#{NODE_MAJOR}", "--log-level=error", "--legal-comments=none",
-                         "--outfile=#{File.join(folder, "server.js")}")
+                         "--outfile=#{target}")
       end
 
       def show(count)
