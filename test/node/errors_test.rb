@@ -108,6 +108,29 @@ class NodeErrorsTest < Minitest::Test
     RawClient.open(server.url) { |client| client.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc") }
   end
 
+  # Node does not read it: a client that stops in its middle, or that sends it in many parts.
+  def test_the_body_of_a_request_that_asks_for_an_upgrade
+    head = "POST /size HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: h2c\r\ncontent-length: "
+    assert_equal(["0", "5"], ["0\r\n\r\n", "5\r\n\r\nabcde+++"].map { |rest| RawClient.open(server.url) { |client| client.request(head + rest).body } })
+    assert_equal 413, RawClient.open(server.url) { |client| client.request("#{head}1073741825\r\n\r\n") }.status
+    RawClient.open(server.url) do |client|
+      client.write("#{head}3000000\r\n\r\n")
+      300.times { client.write("x" * 10_000) }
+      assert_equal "3000000", client.response.body
+    end
+    RawClient.open(server.url) { |client| client.write("#{head}10\r\n\r\nabc") }
+  end
+
+  # Together they hold more than total_output_bytes.
+  def test_many_clients_that_do_not_take_their_answers
+    stalled = Array.new(45) do
+      RawClient.new(server.url, receive_buffer: 4096).tap { |client| client.write("GET /large HTTP/1.1\r\nhost: a\r\n\r\n") }
+    end
+    server.wait_for_log(/connections were closed: clients do not take their answers \(total_output_bytes\)/)
+  ensure
+    stalled&.each(&:close)
+  end
+
   def test_a_large_body_arrives_whole
     body = "0123456789abcdef" * 200_000
     answer = RawClient.open(server.url) { |client| client.request("POST /size HTTP/1.1\r\nhost: a\r\ncontent-length: #{body.bytesize}\r\n\r\n#{body}") }

@@ -15,41 +15,66 @@ function refusal(facts) {
   return held + length > limits.totalBodyBytes ? 507 : 0;
 }
 
-// Calls `done(0, bytes)` with the whole body, or `done(status)` for a refusal. When the client leaves before the end,
-// nothing is called.
-function collect(req, done) {
-  const parts = [];
-  let size = 0;
-  let timer = null;
-  const release = () => {
-    held -= size;
-    size = 0;
-  };
-  const finish = (status, bytes) => {
-    clearTimeout(timer);
-    req.removeAllListeners("data");
-    req.removeAllListeners("end");
-    release();
-    done(status, bytes);
-  };
-  const watch = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => finish(408), limits.bodyTimeout);
-  };
-  req.on("data", (part) => {
-    parts.push(part);
-    size += part.length;
+class Collector {
+  // @param source what `data` and `close` come from
+  // @param done called with 0 and the whole body, or with the status of a refusal; not when the client leaves before
+  constructor(source, done) {
+    this.source = source;
+    this.done = done;
+    this.parts = [];
+    this.size = 0;
+    this.take = (part) => this.add(part);
+    source.on("data", this.take);
+    source.on("close", () => this.release());
+    this.watch();
+  }
+
+  add(part) {
+    this.parts.push(part);
+    this.size += part.length;
     held += part.length;
-    if (size > limits.maxBodyBytes) return finish(413);
-    if (held > limits.totalBodyBytes) return finish(507);
-    return watch();
-  });
-  req.on("end", () => finish(0, parts.length === 1 ? parts[0] : Buffer.concat(parts)));
-  req.on("close", () => {
-    clearTimeout(timer);
-    release();
-  });
-  watch();
+    if (this.size > limits.maxBodyBytes) return this.finish(413);
+    if (held > limits.totalBodyBytes) return this.finish(507);
+    return this.watch();
+  }
+
+  watch() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.finish(408), limits.bodyTimeout);
+  }
+
+  release() {
+    clearTimeout(this.timer);
+    held -= this.size;
+    this.size = 0;
+  }
+
+  finish(status) {
+    const { done, parts } = this;
+    if (done === null) return;
+    this.done = null;
+    this.parts = null;
+    this.source.off("data", this.take);
+    this.release();
+    done(status, parts.length === 1 ? parts[0] : Buffer.concat(parts));
+  }
 }
 
-module.exports = { collect, refusal };
+// Of a request that Node reads.
+function collect(req, done) {
+  const collector = new Collector(req, done);
+  req.on("end", () => collector.finish(0));
+}
+
+// From a socket that Node has given away. `head` is what has come already; what comes behind the body is dropped.
+function collectFrom(socket, head, length, done) {
+  const collector = new Collector(socket, (status, bytes) => done(status, bytes.subarray(0, length)));
+  const look = () => {
+    if (collector.size >= length) collector.finish(0);
+  };
+  socket.on("data", look);
+  collector.add(head);
+  look();
+}
+
+module.exports = { collect, collectFrom, refusal };

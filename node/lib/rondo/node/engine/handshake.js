@@ -5,7 +5,7 @@
 "use strict";
 
 const http = require("node:http");
-const limits = require("./limits");
+const body = require("./body");
 const { factsOf } = require("./env");
 const { reason } = require("./head");
 const { refuseRequest } = require("./response");
@@ -30,18 +30,8 @@ function makeResponse(req, socket) {
 function readBody(facts, socket, head, done) {
   if (facts.coding !== null) return done(501);
   if (facts.length === null) return done(0, null);
-  if (facts.length > limits.maxBodyBytes) return done(413);
-  let bytes = head;
-  const finish = () => {
-    socket.off("data", take);
-    done(0, bytes.subarray(0, facts.length));
-  };
-  const take = (part) => {
-    bytes = Buffer.concat([bytes, part]);
-    if (bytes.length >= facts.length) finish();
-  };
-  if (bytes.length >= facts.length) return finish();
-  return socket.on("data", take);
+  const status = body.refusal(facts);
+  return status === 0 ? body.collectFrom(socket, head, facts.length, done) : done(status);
 }
 
 // For the event `upgrade`.

@@ -14,6 +14,8 @@ module.exports = {
   totalBodyBytes: 268435456, // bodies are in memory here, not in files: this is total_input_bytes of all clients
   headTimeout: 30000,
   bodyTimeout: 30000,
+  writeTimeout: 120000, // longer than on MRI: Node does not tell what the kernel has not sent
+  totalOutputBytes: 268435456,
   keepAliveTimeout: 65000,
   drainTimeout: 30000,
   maxResponseBytes: 268435456, // of a body that is produced faster than its client reads, for Node cannot wait

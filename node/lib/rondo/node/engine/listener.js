@@ -7,6 +7,7 @@ const http = require("node:http");
 const https = require("node:https");
 const limits = require("./limits");
 const stopping = require("./stopping");
+const { Clients } = require("./clients");
 const { dateNow } = require("./head");
 const { Requests } = require("./requests");
 const { handleUpgrade } = require("./handshake");
@@ -31,6 +32,7 @@ function makeServer(application, settings) {
   server.on("upgrade", (req, socket, head) => handleUpgrade(requests, req, socket, head));
   server.on("connect", (req, socket) => socket.end(refusalText("405 Method Not Allowed")));
   server.on("clientError", (error, socket) => refuse(error, socket));
+  new Clients(limits).watch(server, tls ? "secureConnection" : "connection");
   return server;
 }
 
