@@ -37,6 +37,7 @@ class Talker
     case data.split.first
     when "raise" then raise "a callback failed"
     when "flood" then flood(client)
+    when "wait" then `new Promise(() => {})`
     when "join" then join(client)
     else client.publish("all", data)
     end

@@ -81,6 +81,35 @@ class NodeErrorsTest < Minitest::Test
     peer&.close
   end
 
+  # Its callback does not return: its messages wait, and at some time the client does.
+  def test_messages_for_a_callback_that_waits
+    client = RawClient.new(server.url)
+    client.write(format(WebsocketPeer::HANDSHAKE, "talk", ""))
+    client.await("\r\n\r\n")
+    client.write(WebsocketFrames.frame(WebsocketFrames::TEXT, "wait"))
+    messages = WebsocketFrames.frame(WebsocketFrames::TEXT, "x" * 10_000) * 100
+    sent = 0
+    while sent < 40_000_000 && client.socket.wait_writable(2)
+      part = client.socket.write_nonblock(messages.byteslice(sent % messages.bytesize..), exception: false)
+      sent += part if part.is_a?(Integer)
+    end
+    assert_operator sent, :<, 40_000_000
+  ensure
+    client&.close
+  end
+
+  # Its callback has not returned when the server stops.
+  def test_a_stop_beside_a_callback_that_waits
+    server = NodeProcess.new(APP)
+    peer = WebsocketPeer.new(server.url, "talk").say("wait")
+    peer.say("more")
+    assert_equal "fine", RawClient.open(server.url) { |client| client.request("GET / HTTP/1.1\r\nhost: a\r\n\r\n").body }
+    server.stop
+    assert_includes server.log, "- Goodbye!"
+  ensure
+    peer&.close
+  end
+
   def test_a_stalled_event_stream
     client = RawClient.new(server.url, receive_buffer: 4096)
     client.write("GET /talk?flood HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n")

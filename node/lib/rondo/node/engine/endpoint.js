@@ -81,12 +81,17 @@ class Endpoint {
       }
     }
     this.busy = false;
+    this.caughtUp();
   }
 
-  // A block of a subscription is a callback of the connection, too.
+  // No callback waits any more.
+  caughtUp() {}
+
+  // A block of a subscription is a callback of the connection, too. A client whose callbacks wait for too long is closed.
   callBlock(block, channel, message, id) {
+    if (this.jobs.length >= limits.maxWaitingBlocks) return this.abort(1013);
     const run = () => block.$call(channel, message, id);
-    this.enqueue(() => (this.closed ? undefined : this.guard(this.handler, "subscribe", run)));
+    return this.enqueue(() => (this.closed ? undefined : this.guard(this.handler, "subscribe", run)));
   }
 
   drained() {

@@ -21,6 +21,8 @@ module.exports = {
   maxResponseBytes: 268435456, // of a body that is produced faster than its client reads, for Node cannot wait
   maxMessageBytes: 262144,
   maxPendingBytes: 1048576,
+  maxWaitingMessages: 16, // while a callback waits; then the client is not read
+  maxWaitingBlocks: 1024, // of subscriptions, while a callback waits; then the client is closed with 1013
   deflateThreshold: 1024,
   maxSubscriptions: 1024,
   maxSubscriptionBytes: 65536,

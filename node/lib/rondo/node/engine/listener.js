@@ -73,10 +73,16 @@ function listen(server, host, port, done) {
 // How often connections are looked at that have become idle after the stop.
 const LOOK = 50;
 
+// Node does not count connections that were upgraded.
+function closeAll(server) {
+  for (const endpoint of [...stopping.endpoints]) endpoint.abort(1001);
+  server.closeAllConnections();
+}
+
 // No more connections; idle ones end, and what is in flight may finish until `deadline` milliseconds have gone.
 function drain(server, deadline, done) {
   stopping.begun = true;
-  const last = setTimeout(() => server.closeAllConnections(), deadline);
+  const last = setTimeout(() => closeAll(server), deadline);
   const idle = setInterval(() => server.closeIdleConnections(), LOOK);
   for (const endpoint of [...stopping.endpoints]) endpoint.shutdown();
   server.close(() => {
@@ -86,4 +92,4 @@ function drain(server, deadline, done) {
   });
 }
 
-module.exports = { drain, listen, makeServer };
+module.exports = { closeAll, drain, listen, makeServer };

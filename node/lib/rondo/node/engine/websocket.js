@@ -48,6 +48,11 @@ class WebSocketEndpoint extends Endpoint {
     this.lastHeard = Date.now();
     const data = isBinary ? ruby.Opal.enc(bytes.toString("latin1"), "ASCII-8BIT") : bytes.toString("utf8");
     this.call("on_message", data);
+    if (this.jobs.length >= limits.maxWaitingMessages) this.ws.pause();
+  }
+
+  caughtUp() {
+    if (this.ws.isPaused) this.ws.resume();
   }
 
   isOpen() {
@@ -105,6 +110,10 @@ class WebSocketEndpoint extends Endpoint {
   }
 
   ping() {
+    if (this.ws.isPaused) { // its pongs are not read, but what is sent to a client that is gone fails
+      this.lastHeard = Date.now();
+      return this.ws.ping();
+    }
     const silence = Date.now() - this.lastHeard;
     if (silence >= 2 * this.timeout) {
       this.abort(1006);
