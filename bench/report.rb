@@ -131,7 +131,7 @@ module Bench
       values = goal_values(measurement, goal)
       figure = Statistics.middle(values, goal.metric)
       cells = [goal.text, "#{goal.sign} #{goal.must}", "#{goal.sign} #{goal.stretch}"]
-      cells += if find(measurement, "rondo")&.failed?
+      cells += if find(measurement, goal.of)&.failed?
                  ["-", "-", "FAILED"]
                elsif figure
                  [number(figure, 3), values.minmax.map { |v| number(v, 3) }.join(" to "),
@@ -143,12 +143,12 @@ module Bench
     end
 
     def goal_values(measurement, goal)
-      rondo = find(measurement, "rondo")
+      subject = find(measurement, goal.of)
       rivals = goal.rivals.map { |name| find(measurement, name) }
-      return [] unless [rondo, *rivals].all?
-      return Statistics.ratios(rondo, rivals, goal.metric) { |theirs| goal.best(theirs) } if rivals.any?
+      return [] unless [subject, *rivals].all?
+      return Statistics.ratios(subject, rivals, goal.metric) { |theirs| goal.best(theirs) } if rivals.any?
 
-      rondo.rounds.compact.filter_map { |round| round[goal.metric] }
+      subject.rounds.compact.filter_map { |round| round[goal.metric] }
     end
 
     def find(measurement, name)

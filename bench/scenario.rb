@@ -5,9 +5,9 @@
 # SPDX-License-Identifier: MIT
 
 module Bench
-  # One line of the table of goals. The figure is `metric` of Rondo, divided by that of the server `over` in the same
-  # round if there is one. If there are several, it is divided by the better one's.
-  Goal = Struct.new(:text, :metric, :over, :must, :stretch, :at_least, keyword_init: true) do
+  # One line of the table of goals. The figure is `metric` of the server `of` (Rondo), divided by that of the server
+  # `over` in the same round if there is one. If there are several, it is divided by the better one's.
+  Goal = Struct.new(:text, :metric, :of, :over, :must, :stretch, :at_least, keyword_init: true) do
     # @return [Array<String>] the servers it is compared with: the better one of them in each round
     def rivals
       Array(over)
@@ -193,14 +193,14 @@ module Bench
     end
 
     # The metric must not be above `must` (measured over that of the server `over` if given).
-    def at_most(must, stretch, metric, text, over: nil)
-      @goals << Goal.new(text: text, metric: metric, over: over, must: must, stretch: stretch,
+    def at_most(must, stretch, metric, text, of: "rondo", over: nil)
+      @goals << Goal.new(text: text, metric: metric, of: of, over: over, must: must, stretch: stretch,
                          at_least: false)
     end
 
     # The metric must not be below `must`.
-    def at_least(must, stretch, metric, text, over: nil)
-      @goals << Goal.new(text: text, metric: metric, over: over, must: must, stretch: stretch,
+    def at_least(must, stretch, metric, text, of: "rondo", over: nil)
+      @goals << Goal.new(text: text, metric: metric, of: of, over: over, must: must, stretch: stretch,
                          at_least: true)
     end
   end

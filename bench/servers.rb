@@ -102,7 +102,7 @@ module Bench
 
     # @return [Hash{String => Server}] all, in the order of the tables
     def all
-      @all ||= [rondo, rondo1, plain, *floors, *peers].to_h { |server| [server.name, server] }
+      @all ||= [rondo, rondo1, plain, node, bare, *floors, *peers].to_h { |server| [server.name, server] }
     end
 
     def rondo
@@ -124,6 +124,32 @@ module Bench
         server.name, server.title = "plain", PLAIN
         server.secure = ->(port, app, folder, threads, _) { server.command.call(port, app, folder, threads) }
       end
+    end
+
+    # The second engine.
+    def node
+      command = lambda do |port, app, *|
+        [Gem.ruby, "-I", File.join(ROOT, "lib"), "-I", File.join(ROOT, "node/lib"), File.join(ROOT, "exe", "rondo"),
+         "node", "-b", "127.0.0.1", "-p", port.to_s, app]
+      end
+      Server.new(name: "node", title: "Rondo on Node", version: -> { node_version("opal") }, command: command,
+                 apps: %w[hello inspect], environment: { "RONDO_NODE_CACHE" => File.join(BUILD, "node") })
+    end
+
+    # What the second engine stands on, without it and without Opal.
+    def bare
+      command = ->(port, app, *) { ["node", app.sub(/\.ru\z/, ".js"), port.to_s] }
+      Server.new(name: "bare", title: "node:http", version: -> { node_version }, command: command, apps: %w[hello],
+                 environment: {})
+    end
+
+    # @param gem_name [String, nil] what is needed besides
+    def node_version(gem_name = nil)
+      return if gem_name && Gem::Specification.find_all_by_name(gem_name).empty?
+
+      Open3.capture2("node", "--version").first.delete("v").strip
+    rescue Errno::ENOENT
+      nil
     end
 
     # One thread, whatever the scenario says: the comparison for the cost of more threads.
@@ -325,7 +351,8 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :rondo_command, :rondo1, :folder_option, :floors, :nghttpd, :floor_command, :peers, :peer,
+    private_class_method :rondo_command, :rondo1, :node, :bare, :node_version,
+                         :folder_option, :floors, :nghttpd, :floor_command, :peers, :peer,
                          :puma, :itsi, :itsi_with_workers, :up, :iodine,
                          :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version,
                          :plain, :puma_threads, :secure_puma, :secure_itsi, :secure_falcon, :secure_nginx
