@@ -90,7 +90,7 @@ class NodeErrorsTest < Minitest::Test
     messages = WebsocketFrames.frame(WebsocketFrames::TEXT, "x" * 10_000) * 100
     sent = 0
     while sent < 40_000_000 && client.socket.wait_writable(2)
-      part = client.socket.write_nonblock(messages.byteslice(sent % messages.bytesize..), exception: false)
+      part = client.socket.write_nonblock(messages.byteslice((sent % messages.bytesize)..), exception: false)
       sent += part if part.is_a?(Integer)
     end
     assert_operator sent, :<, 40_000_000
