@@ -94,6 +94,12 @@ run lambda { |env|
   when "/timer"
     `setTimeout(#{-> { raise "in a timer" }}, 1)`
     [200, {}, []]
+  when "/split"
+    env["rack.upgrade"] = Talker.new("")
+    [200, { "x" => "a\r\nb: c" }, []]
+  when "/hints"
+    env["rack.early_hints"].call("link" => "<a\r\nb: c>; rel=preload")
+    [200, {}, []]
   when "/size" then [200, {}, [env["rack.input"].read.bytesize.to_s]]
   when "/late" then `new Promise((_, refuse) => setTimeout(() => refuse(#{RuntimeError.new("later")}), 5))`
   when "/promise" then `new Promise((resolve) => setTimeout(() => resolve(#{LATER}), 5))`

@@ -150,6 +150,31 @@ class NodeErrorsTest < Minitest::Test
     RawClient.open(server.url) { |client| client.write("#{head}10\r\n\r\nabc") }
   end
 
+  def test_a_request_for_an_upgrade_behind_another_one
+    client = RawClient.new(server.url)
+    client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
+    assert_equal %w[fine fine], Array.new(2) { client.response.body }
+  ensure
+    client&.close
+  end
+
+  def test_a_handshake_whose_answer_is_not_valid
+    client = RawClient.new(server.url)
+    client.write(format(WebsocketPeer::HANDSHAKE, "split", ""))
+    assert_equal 500, client.response.status
+    server.wait_for_log(%r{GET /split: .*a header value has a control byte})
+  ensure
+    client&.close
+  end
+
+  def test_early_hints_that_are_not_valid
+    server = NodeProcess.new(APP, args: ["--early-hints"])
+    answer = RawClient.open(server.url) { |client| client.request("GET /hints HTTP/1.1\r\nhost: a\r\n\r\n") }
+    assert_equal 500, answer.status
+  ensure
+    server&.stop
+  end
+
   # Together they hold more than total_output_bytes.
   def test_many_clients_that_do_not_take_their_answers
     stalled = Array.new(45) do

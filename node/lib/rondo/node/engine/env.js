@@ -9,6 +9,7 @@ const { fromLatin1 } = require("./text");
 
 const EMPTY = Buffer.alloc(0);
 const MOST_NAMES = 1000;
+const LONGEST_NAME = 64; // of those that are kept
 // Names that become no key: the application must not see them (docs/REQUEST.md).
 const DROPPED = new Set(["proxy", "content-length", "transfer-encoding"]);
 
@@ -56,7 +57,7 @@ function nameOf(text) {
     const lower = text.toLowerCase();
     const fact = text.length > limits.maxNameBytes ? TOO_LARGE : FACTS.get(lower) || NOTHING;
     name = { key: keyOf(text, lower), fact };
-    if (names.size < MOST_NAMES) names.set(text, name);
+    if (names.size < MOST_NAMES && text.length <= LONGEST_NAME) names.set(text, name);
   }
   return name;
 }

@@ -34,8 +34,14 @@ function readBody(facts, socket, head, done) {
   return status === 0 ? body.collectFrom(socket, head, facts.length, done) : done(status);
 }
 
-// For the event `upgrade`.
+// For the event `upgrade`. The answer to the request before it leaves first.
 function handleUpgrade(requests, req, socket, head) {
+  const before = socket._httpMessage;
+  if (before) {
+    socket.on("error", () => socket.destroy());
+    before.once("close", () => handleUpgrade(requests, req, socket, head));
+    return undefined;
+  }
   const res = makeResponse(req, socket);
   const facts = factsOf(req.rawHeaders);
   const refused = refusalOf(req, facts);

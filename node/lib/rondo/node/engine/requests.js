@@ -8,7 +8,7 @@ const ruby = require("./ruby");
 const { factsOf, makeEnv } = require("./env");
 const { upgradeKind, takeHandler } = require("./upgrade");
 const { openStream } = require("./event_stream");
-const { reason } = require("./head");
+const { readHead, reason } = require("./head");
 const { refusalOf } = require("./rules");
 const { Response, refuseRequest } = require("./response");
 
@@ -88,6 +88,7 @@ function callerOf(application) {
 function earlyHints(res) {
   return ruby.Opal.lambda((headers) => {
     if (res.headersSent) return ruby.nil;
+    readHead(headers); // raises for names and values that no head may have
     const hints = {};
     ruby.eachPair(headers, (name, value) => {
       hints[name] = Array.isArray(value) ? value.map(String) : String(value);

@@ -141,8 +141,14 @@ function protocolOf(req, fields) {
 
 // Switches the connection of a handshake; `head` is what the client has sent after it.
 function openSocket(req, socket, head, response, result, handler) {
-  const fields = fieldsOf(readHead(result[1]).text).filter((value, index, all) => keeps(all[index - (index % 2)]));
+  let fields;
   response.body = result[2];
+  try {
+    fields = fieldsOf(readHead(result[1]).text).filter((value, index, all) => keeps(all[index - (index % 2)]));
+  } catch (exception) {
+    response.fail(exception);
+    return;
+  }
   req.rondoProtocol = protocolOf(req, fields);
   req.rondoFields = fields;
   response.res.detachSocket(socket);
