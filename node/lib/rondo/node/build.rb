@@ -79,8 +79,10 @@ module Rondo
 
       # This gem itself, in a clone too: whoever changes it wants to see the change.
       def own_digest
-        files = Dir[File.join(ROOT, "lib/**/*.{rb,js,txt}"), Programs::LOCK].sort
-        Digest::SHA256.hexdigest(files.map { |path| digest(path) }.join)
+        @own_digest ||= begin
+          files = Dir[File.join(ROOT, "lib/**/*.{rb,js,txt}"), Programs::LOCK].sort
+          Digest::SHA256.hexdigest(files.map { |path| digest(path) }.join)
+        end
       end
 
       def digest(path)

@@ -117,12 +117,25 @@ class Endpoint {
     return handler;
   }
 
-  // The connection has ended, for any cause.
-  ended(code, reason) {
-    if (this.closed) return;
-    this.closed = true;
+  // The first cause of the end is the one that counts.
+  noteEnd(code, reason) {
     this.closeCode ||= code;
     this.closeReason ??= reason;
+  }
+
+  // `look` comes each time that this has gone by; never for 0.
+  setTimeout(milliseconds) {
+    this.timeout = milliseconds;
+    clearInterval(this.looking);
+    if (milliseconds > 0) this.looking = setInterval(() => this.look(), milliseconds).unref();
+  }
+
+  // The connection has ended, for any cause.
+  ended(code, reason) {
+    clearInterval(this.looking);
+    if (this.closed) return;
+    this.closed = true;
+    this.noteEnd(code, reason);
     stopping.endpoints.delete(this);
     bus.forget(this);
     this.call("on_close");

@@ -70,30 +70,18 @@ class EventStream extends Endpoint {
   close(code, reasonText) {
     if (this.ending) return;
     this.ending = true;
-    this.closeCode ||= code;
-    this.closeReason ??= reasonText;
+    this.noteEnd(code, reasonText);
     this.res.end();
   }
 
   abort(code) {
-    this.closeCode ||= code;
-    this.closeReason ??= "";
+    this.noteEnd(code, "");
     this.res.destroy();
   }
 
-  setTimeout(milliseconds) {
-    this.timeout = milliseconds;
-    clearInterval(this.commenting);
-    if (milliseconds > 0) this.commenting = setInterval(() => this.comment(), milliseconds).unref();
-  }
-
-  comment() {
+  // After this silence a comment.
+  look() {
     if (this.isOpen() && Date.now() - (this.lastWrite || 0) >= this.timeout) this.put(COMMENT);
-  }
-
-  ended(code, reasonText) {
-    clearInterval(this.commenting);
-    super.ended(code, reasonText);
   }
 }
 

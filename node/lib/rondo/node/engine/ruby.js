@@ -16,7 +16,8 @@ const ruby = {
     return ruby.constant("Rondo", "Rackup").$load(application);
   },
 
-  // Whether the object has a method; Opal gives every object a stub for each name that is called somewhere.
+  // Whether the object has a method. For each name that is called somewhere, Opal gives every object one that raises
+  // NoMethodError, and marks it.
   has(object, method) {
     const found = object[`$${method}`];
     return found !== undefined && found !== null && !found.$$stub;

@@ -90,26 +90,18 @@ class WebSocketEndpoint extends Endpoint {
 
   close(code, reason) {
     if (this.ws.readyState > 1) return;
-    this.closeCode ||= code;
-    this.closeReason ??= reason;
+    this.noteEnd(code, reason);
     this.ws.close(code, reason);
     setTimeout(() => this.ws.terminate(), limits.closeTimeout).unref();
   }
 
   abort(code) {
-    this.closeCode ||= code;
-    this.closeReason ??= "";
+    this.noteEnd(code, "");
     this.ws.terminate();
   }
 
   // After this silence a ping, after twice that time the end.
-  setTimeout(milliseconds) {
-    this.timeout = milliseconds;
-    clearInterval(this.pinging);
-    if (milliseconds > 0) this.pinging = setInterval(() => this.ping(), milliseconds).unref();
-  }
-
-  ping() {
+  look() {
     if (this.ws.isPaused) { // its pongs are not read, but what is sent to a client that is gone fails
       this.lastHeard = Date.now();
       return this.ws.ping();
@@ -120,11 +112,6 @@ class WebSocketEndpoint extends Endpoint {
     } else if (silence >= this.timeout && this.isOpen()) {
       this.ws.ping();
     }
-  }
-
-  ended(code, reason) {
-    clearInterval(this.pinging);
-    super.ended(code, reason);
   }
 }
 

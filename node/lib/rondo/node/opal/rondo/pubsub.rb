@@ -103,13 +103,8 @@ module Rondo
 
       # @return [Object] a string of JavaScript for text, a Buffer for anything else
       def wire(data)
-        data = data.to_json if data.is_a?(Hash) || data.is_a?(Array)
-        raise TypeError, "no implicit conversion of #{data.class} into String" unless data.is_a?(String)
-
-        wired = `Opal.rondo.text.wire(data)`
-        raise ArgumentError, "the message is not valid UTF-8" if `wired === null`
-
-        wired
+        string = string_of(data)
+        valid(`Opal.rondo.text.wire(string)`)
       end
 
       # @return [String] the lines before the data of an event
@@ -125,13 +120,22 @@ module Rondo
 
       private
 
-      def published(message)
+      def string_of(message)
         message = message.to_json if message.is_a?(Hash) || message.is_a?(Array)
         raise TypeError, "no implicit conversion of #{message.class} into String" unless message.is_a?(String)
 
-        wired = `Opal.rondo.text.published(message)`
+        message
+      end
+
+      def valid(wired)
         raise ArgumentError, "the message is not valid UTF-8" if `wired === null`
 
+        wired
+      end
+
+      def published(message)
+        string = string_of(message)
+        wired = valid(`Opal.rondo.text.published(string)`)
         size = `typeof wired === "string" ? Buffer.byteLength(wired) : wired.length`
         most = `Opal.rondo.limits.maxPublishBytes`
         raise ArgumentError, "the message has #{size} bytes, more than max_publish_bytes (#{most})" if size > most
