@@ -110,6 +110,32 @@ class NodeErrorsTest < Minitest::Test
     peer&.close
   end
 
+  # Node knows none of these connections any more.
+  def test_a_stop_beside_connections_that_node_gave_away
+    server = NodeProcess.new(APP)
+    clients = Array.new(2) { RawClient.new(server.url) }
+    clients[0].write("CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n").await("405 Method Not Allowed")
+    clients[1].write("POST /size HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\ncontent-length: 10\r\n\r\nabc")
+    assert_equal "fine", RawClient.open(server.url) { |client| client.request("GET / HTTP/1.1\r\nhost: a\r\n\r\n").body }
+    server.stop
+    assert_includes server.log, "- Goodbye!"
+  ensure
+    clients&.each(&:close)
+  end
+
+  # Each of its parts takes more memory than its byte.
+  def test_a_body_of_tiny_chunks
+    client = RawClient.new(server.url)
+    client.write("POST /size HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+    chunks = "1\r\na\r\n" * 10_000
+    120.times { client.write(chunks) unless client.socket.wait_readable(0) }
+    assert_equal 507, client.response.status
+  rescue Errno::ECONNRESET, Errno::EPIPE
+    assert_equal 507, client.response.status
+  ensure
+    client&.close
+  end
+
   def test_a_stalled_event_stream
     client = RawClient.new(server.url, receive_buffer: 4096)
     client.write("GET /talk?flood HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n")

@@ -6,6 +6,8 @@
 
 const limits = require("./limits");
 
+const PART_BYTES = 256; // what each part takes besides its bytes
+
 let held = 0;
 
 // The status of a refusal by the length that the client names, or 0.
@@ -23,6 +25,7 @@ class Collector {
     this.done = done;
     this.parts = [];
     this.size = 0;
+    this.held = 0; // of `held`
     this.take = (part) => this.add(part);
     source.on("data", this.take);
     source.on("close", () => this.release());
@@ -32,7 +35,8 @@ class Collector {
   add(part) {
     this.parts.push(part);
     this.size += part.length;
-    held += part.length;
+    this.held += part.length + PART_BYTES;
+    held += part.length + PART_BYTES;
     if (this.size > limits.maxBodyBytes) return this.finish(413);
     if (held > limits.totalBodyBytes) return this.finish(507);
     return this.watch();
@@ -45,8 +49,8 @@ class Collector {
 
   release() {
     clearTimeout(this.timer);
-    held -= this.size;
-    this.size = 0;
+    held -= this.held;
+    this.held = 0;
   }
 
   finish(status) {

@@ -25,9 +25,9 @@ class Clients {
     this.stalled = new Map();
   }
 
-  // @param event of the server, with each new connection
-  watch(server, event) {
-    server.on(event, (socket) => this.add(socket));
+  // With TLS a connection is two sockets: the second one knows what its client has not taken.
+  watch(server) {
+    for (const event of ["connection", "secureConnection"]) server.on(event, (socket) => this.add(socket));
     setInterval(() => this.look(), LOOK).unref();
   }
 
@@ -50,6 +50,11 @@ class Clients {
       }
     }
     if (held > this.limits.totalOutputBytes) this.relieve(held - this.limits.totalOutputBytes);
+  }
+
+  // Node's own closeAllConnections does not know those that it has given away.
+  closeAll() {
+    for (const socket of this.sockets) socket.destroy();
   }
 
   judge(socket) {

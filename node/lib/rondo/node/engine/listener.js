@@ -30,9 +30,10 @@ function makeServer(application, settings) {
   server.on("request", (req, res) => requests.take(req, res));
   server.on("checkContinue", (req, res) => requests.takeExpecting(req, res));
   server.on("upgrade", (req, socket, head) => handleUpgrade(requests, req, socket, head));
-  server.on("connect", (req, socket) => socket.end(refusalText("405 Method Not Allowed")));
+  server.on("connect", (req, socket) => refuseConnect(socket));
   server.on("clientError", (error, socket) => refuse(error, socket));
-  new Clients(limits).watch(server, tls ? "secureConnection" : "connection");
+  server.rondoClients = new Clients(limits);
+  server.rondoClients.watch(server);
   return server;
 }
 
@@ -54,6 +55,12 @@ function refuse(error, socket) {
   }
 }
 
+function refuseConnect(socket) {
+  socket.on("error", () => socket.destroy());
+  socket.write(refusalText("405 Method Not Allowed"));
+  socket.destroySoon();
+}
+
 function refusalText(status) {
   const body = `${status.slice(4)}\n`;
   return `HTTP/1.1 ${status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
@@ -73,16 +80,10 @@ function listen(server, host, port, done) {
 // How often connections are looked at that have become idle after the stop.
 const LOOK = 50;
 
-// Node does not count connections that were upgraded.
-function closeAll(server) {
-  for (const endpoint of [...stopping.endpoints]) endpoint.abort(1001);
-  server.closeAllConnections();
-}
-
 // No more connections; idle ones end, and what is in flight may finish until `deadline` milliseconds have gone.
 function drain(server, deadline, done) {
   stopping.begun = true;
-  const last = setTimeout(() => closeAll(server), deadline);
+  const last = setTimeout(() => server.rondoClients.closeAll(), deadline);
   const idle = setInterval(() => server.closeIdleConnections(), LOOK);
   for (const endpoint of [...stopping.endpoints]) endpoint.shutdown();
   server.close(() => {
@@ -92,4 +93,4 @@ function drain(server, deadline, done) {
   });
 }
 
-module.exports = { closeAll, drain, listen, makeServer };
+module.exports = { drain, listen, makeServer };

@@ -11,7 +11,7 @@ const ruby = require("./ruby");
 const text = require("./text");
 const { Bus } = require("./bus");
 const { Endpoint } = require("./endpoint");
-const { closeAll, drain, listen, makeServer } = require("./listener");
+const { drain, listen, makeServer } = require("./listener");
 
 // How long connections have to end when the server is told to stop at once.
 const AT_ONCE = 250;
@@ -61,7 +61,7 @@ class Worker {
 
   // TERM lets requests finish, INT does not wait for them.
   stop(signal, done) {
-    if (this.stopped) return closeAll(this.server);
+    if (this.stopped) return this.server.rondoClients.closeAll();
     this.stopped = true;
     return drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, done);
   }
