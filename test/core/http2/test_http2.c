@@ -367,13 +367,19 @@ static void test_streams_that_wait_for_others(void) {
     finish(fd);
 }
 
-/* What the server says of the connection itself is no part of an answer: its client has no more
- * time because it asks for that. */
-static void test_a_client_that_takes_answers_to_pings_alone(void) {
+/* The window of the connection holds back the rest. */
+static int begin_download(void) {
     const int fd = begin_with(answer_big);
     put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000000);
     put_get(&out, 1, "/");
     tell(fd, &out);
+    return fd;
+}
+
+/* What the server says of the connection itself is no part of an answer: its client has no more
+ * time because it asks for that. */
+static void test_a_client_that_takes_answers_to_pings_alone(void) {
+    const int fd = begin_download();
     CHECK_INT(peer_of(1)->body_len, 65535);
     for (int i = 0; i < 8; i++) {
         later(7000);
@@ -388,10 +394,7 @@ static void test_a_client_that_takes_answers_to_pings_alone(void) {
 
 /* Nor is a stream late while the client takes answers that have no body. */
 static void test_a_stream_beside_answers_without_bodies(void) {
-    const int fd = begin_with(answer_big);
-    put_setting(&out, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1000000);
-    put_get(&out, 1, "/");
-    tell(fd, &out);
+    const int fd = begin_download();
     for (int i = 0; i < 8; i++) {
         later(7000);
         for (uint32_t k = 0; k < 20; k++) {

@@ -157,7 +157,7 @@ static void test_input_that_waits_and_is_wrong(void) {
     const int fd = begin_with(answer_path);
     let_others_wait();
     put_much(3);
-    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    put_window(&out, 0, 0);
     put_much(30);
     for (int i = 0; i < 500 && !server_said.closed; i++) tell(fd, &out);
     CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
@@ -252,6 +252,14 @@ static void test_a_client_that_goes_with_its_streams(bool at_the_end) {
     peer_end();
 }
 
+static void finish_and_check(int fd) {
+    close(fd);
+    turns(3);
+    check_nothing_is_left();
+    end();
+    peer_end();
+}
+
 /* What the client is told does not wait for its streams. An answer meanwhile does not let its
  * requests go on. */
 static void test_a_failure_with_many_streams(void) {
@@ -262,7 +270,7 @@ static void test_a_failure_with_many_streams(void) {
     for (int i = 0; i < 20; i++) tell(fd, &out);
     CHECK_INT(server->http.http2_counts.streams, 100);
     let_others_wait();
-    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    put_window(&out, 0, 0);
     tell(fd, &out);
     CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
     CHECK(server->http.http2_counts.streams > 0 && server->http.http2_counts.streams < 100);
@@ -279,11 +287,7 @@ static void test_a_failure_with_many_streams(void) {
         CHECK(kept[i]->gone || i == 99);
         rd_request_unref(kept[i]);
     }
-    close(fd);
-    turns(3);
-    check_nothing_is_left();
-    end();
-    peer_end();
+    finish_and_check(fd);
 }
 
 /* Requests that have come with the fault do not reach the application. */
@@ -291,15 +295,11 @@ static void test_a_failure_behind_many_requests(void) {
     const int fd = begin_with(count_call);
     calls = 0;
     for (uint32_t i = 0; i < 100; i++) put_get(&out, 2 * i + 1, "/");
-    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    put_window(&out, 0, 0);
     for (int i = 0; i < 20; i++) tell(fd, &out);
     CHECK_INT(server_said.goaway, NGHTTP2_PROTOCOL_ERROR);
     CHECK_INT(calls, 0);
-    close(fd);
-    turns(3);
-    check_nothing_is_left();
-    end();
-    peer_end();
+    finish_and_check(fd);
 }
 
 /* Nor do they while the client reads nothing, so that it cannot be told. */
@@ -318,17 +318,13 @@ static void test_a_failure_that_cannot_be_told(void) {
     app = count_call;
     calls = 0;
     for (uint32_t i = 1; i < 90; i++) put_get(&out, 2 * i + 1, "/");
-    put_frame(&out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\0", 4);
+    put_window(&out, 0, 0);
     send_part(fd, out.bytes, out.len);
     out.len = 0;
     turns(10);
     CHECK(rd_http2_of(joined)->has_failed);
     CHECK_INT(calls, 0);
-    close(fd);
-    turns(3);
-    check_nothing_is_left();
-    end();
-    peer_end();
+    finish_and_check(fd);
 }
 
 /* Its bodies end some at a time. */
@@ -350,11 +346,7 @@ static void test_the_end_of_many_bodies(void) {
     }
     CHECK_INT(server->http.http2_counts.streams, 0);
     CHECK(server_said.closed);
-    close(fd);
-    turns(3);
-    check_nothing_is_left();
-    end();
-    peer_end();
+    finish_and_check(fd);
 }
 
 static void test_all(void) {
