@@ -129,8 +129,7 @@ module Bench
     # The second engine.
     def node
       command = lambda do |port, app, *|
-        [Gem.ruby, "-I", File.join(ROOT, "lib"), "-I", File.join(ROOT, "node/lib"), File.join(ROOT, "exe", "rondo"),
-         "node", "-b", "127.0.0.1", "-p", port.to_s, app]
+        rondo_command("node", "-b", "127.0.0.1", "-p", port.to_s, app).insert(1, "-I", File.join(ROOT, "node/lib"))
       end
       Server.new(name: "node", title: "Rondo on Node", version: -> { node_version("opal") }, command: command,
                  apps: %w[hello inspect], environment: { "RONDO_NODE_CACHE" => File.join(BUILD, "node") })
@@ -138,9 +137,13 @@ module Bench
 
     # What the second engine stands on, without it and without Opal.
     def bare
-      command = ->(port, app, *) { ["node", app.sub(/\.ru\z/, ".js"), port.to_s] }
-      Server.new(name: "bare", title: "node:http", version: -> { node_version }, command: command, apps: %w[hello],
-                 environment: {})
+      Server.new(name: "bare", title: "node:http", version: -> { node_version }, command: method(:script).to_proc,
+                 apps: %w[hello], environment: {})
+    end
+
+    # The program of the same name for Node.
+    def script(port, app, *)
+      ["node", app.sub(/\.ru\z/, ".js"), port.to_s]
     end
 
     # @param gem_name [String, nil] what is needed besides
@@ -243,9 +246,8 @@ module Bench
     end
 
     def ws
-      command = ->(port, app, *) { ["node", app.sub(/\.ru\z/, ".js"), port.to_s] }
-      Server.new(name: "ws", title: "npm ws", version: -> { Peers.ws_version }, command: command, apps: %w[push],
-                 environment: { "NODE_PATH" => File.join(Peers::NODE_HOME, "node_modules") })
+      Server.new(name: "ws", title: "npm ws", version: -> { Peers.ws_version }, command: method(:script).to_proc,
+                 apps: %w[push], environment: { "NODE_PATH" => File.join(Peers::NODE_HOME, "node_modules") })
     end
 
     def puma(threads, address, app)
@@ -351,7 +353,7 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :rondo_command, :rondo1, :node, :bare, :node_version,
+    private_class_method :rondo_command, :rondo1, :node, :bare, :script, :node_version,
                          :folder_option, :floors, :nghttpd, :floor_command, :peers, :peer,
                          :puma, :itsi, :itsi_with_workers, :up, :iodine,
                          :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version,
