@@ -188,7 +188,9 @@ class ClusterHooksTest < ClusterCase
     server = cluster
     server.signal("URG")
     server.wait_for_log(/^begins$/)
+    asked = mold(server)
     restart(server, "USR1", phase: 1)
+    wait_for_end_of(asked) # the restart ends with it: no refork begins before
     write "go", ""
     server.signal("URG")
     server.wait_for_log(/^reforked$/)
