@@ -15,7 +15,7 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.{rb,js,txt}", "exe/*", "package.json", "package-lock.json", "README.md", "LICENSE"].sort
+    Dir["lib/**/*.{rb,js,txt}", "exe/*", "{,uws/}package.json", "{,uws/}package-lock.json", "README.md", "LICENSE"].sort
   end
   spec.bindir = "exe"
   spec.executables = %w[up up_node]

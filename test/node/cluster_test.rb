@@ -55,7 +55,8 @@ class NodeClusterTest < Minitest::Test
   def test_the_history_is_that_of_all_workers
     server = start("-w", WORKERS.to_s)
     ids = Array.new(4) { |number| get(server, "/keep?m#{number}").body }
-    assert_operator ids.uniq.size, :>, 1, "only one worker has answered"
+    # uWebSockets.js leaves it to the kernel who gets a connection.
+    assert_operator ids.uniq.size, :>, 1, "only one worker has answered" unless NodeProcess::UWS
     seen = Array.new(4) { RawClient.new(server.url).write("GET /kept HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n").await("data: m3\n\n").buffer }
     seen.each { |stream| assert_equal %w[1 m0 2 m1 3 m2 4 m3], stream.scan(/^(?:id|data): (.*)$/).flatten }
     resumed = RawClient.new(server.url)
@@ -69,7 +70,7 @@ class NodeClusterTest < Minitest::Test
     Process.kill("KILL", victim)
     server.wait_for_log(/Worker \d \(PID: #{victim}\) ended by SIGKILL: starting another one/)
     server.wait_for_log(/(?:booted.*){#{WORKERS + 1}}/mo)
-    ids = Array.new(WORKERS * 2) { get(server, "/pid").body.to_i }
+    ids = Array.new(NodeProcess::UWS ? 100 : WORKERS * 2) { get(server, "/pid").body.to_i }
     refute_includes ids, victim
     assert_equal WORKERS, ids.uniq.size
   end

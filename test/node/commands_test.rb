@@ -4,10 +4,13 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "fileutils"
 require "open3"
+require "rondo/version"
 require "support/certificates"
 require "support/node_process"
 require "support/raw_client"
+require "tmpdir"
 
 class NodeCommandsTest < Minitest::Test
   APP = File.expand_path("answers.ru", __dir__)
@@ -29,10 +32,12 @@ class NodeCommandsTest < Minitest::Test
 
   def setup
     @servers = []
+    @folder = Dir.mktmpdir
   end
 
   def teardown
     @servers.each(&:stop)
+    FileUtils.rm_rf(@folder)
   end
 
   def start(*args)
@@ -50,9 +55,20 @@ class NodeCommandsTest < Minitest::Test
   end
 
   def test_up
-    server = start("up", "-w", "1")
-    assert_includes server.log, "up: uWebSockets.js is not part of this version: Node's own HTTP server serves"
-    assert_equal "abcd", RawClient.open(server.url) { |client| client.request("GET /parts HTTP/1.1\r\nhost: a\r\n\r\n").body }
+    library = NodeProcess::UWS || File.join(@folder, "uws.js").tap { |path| File.write(path, "require('./uws.node')") }
+    File.binwrite(File.join(@folder, "uws.node"), "no library")
+    server = start("up", "-w", "1", "--uws-file", library)
+    failed = server.log[/uWebSockets.js cannot be loaded \(.+\): Node's own HTTP server serves/]
+    assert_equal NodeProcess::UWS.nil?, !failed.nil?, server.log
+    response = RawClient.open(server.url) { |client| client.request("GET /parts HTTP/1.1\r\nhost: a\r\n\r\n") }
+    assert_equal "abcd", response.body
+    assert_equal NodeProcess::UWS.nil?, response.header("uwebsockets").nil?
+  end
+
+  def test_an_engine_that_there_is_not
+    output, status = run_up("up", "--engine", "falcon", APP)
+    assert_equal 2, status.exitstatus
+    assert_equal "up: invalid argument: --engine falcon", output.chomp
   end
 
   def test_help_and_version

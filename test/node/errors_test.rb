@@ -94,6 +94,8 @@ class NodeErrorsTest < Minitest::Test
       sent += part if part.is_a?(Integer)
     end
     assert_operator sent, :<, 40_000_000
+  rescue Errno::ECONNRESET, Errno::EPIPE
+    raise unless NodeProcess::UWS # it cannot stop to read, and ends the connection
   ensure
     client&.close
   end
@@ -114,7 +116,7 @@ class NodeErrorsTest < Minitest::Test
   def test_a_stop_beside_connections_that_node_gave_away
     server = NodeProcess.new(APP)
     clients = Array.new(2) { RawClient.new(server.url) }
-    clients[0].write("CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n").await("405 Method Not Allowed")
+    clients[0].write("CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n").await(NodeProcess::UWS ? "505 HTTP Version" : "405 Method Not Allowed")
     clients[1].write("POST /size HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\ncontent-length: 10\r\n\r\nabc")
     assert_equal "fine", RawClient.open(server.url) { |client| client.request("GET / HTTP/1.1\r\nhost: a\r\n\r\n").body }
     server.stop
@@ -194,6 +196,8 @@ class NodeErrorsTest < Minitest::Test
   end
 
   def test_early_hints_that_are_not_valid
+    return assert_includes(assert_raises(ServerProcess::Failure) { NodeProcess.new(APP, args: ["--early-hints"]) }.message, "--early-hints needs --engine node") if NodeProcess::UWS
+
     server = NodeProcess.new(APP, args: ["--early-hints"])
     answer = RawClient.open(server.url) { |client| client.request("GET /hints HTTP/1.1\r\nhost: a\r\n\r\n") }
     assert_equal 500, answer.status
@@ -203,7 +207,7 @@ class NodeErrorsTest < Minitest::Test
 
   # Together they hold more than total_output_bytes.
   def test_many_clients_that_do_not_take_their_answers
-    stalled = Array.new(45) do
+    stalled = Array.new(70) do
       RawClient.new(server.url, receive_buffer: 4096).tap { |client| client.write("GET /large HTTP/1.1\r\nhost: a\r\n\r\n") }
     end
     server.wait_for_log(/connections were closed: clients do not take their answers \(total_output_bytes\)/)
@@ -219,9 +223,10 @@ class NodeErrorsTest < Minitest::Test
 
   def test_a_large_answer_to_a_slow_reader_is_followed_by_the_next_one
     client = RawClient.new(server.url, receive_buffer: 4096)
-    client.write("GET /large HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    second = NodeProcess::UWS ? "" : "GET / HTTP/1.1\r\nhost: a\r\n\r\n" # it ends connections whose clients do not wait
+    client.write("GET /large HTTP/1.1\r\nhost: a\r\n\r\n#{second}")
     assert_equal 8_000_000, client.response.body.bytesize
-    assert_equal "fine", client.response.body
+    assert_equal "fine", client.response.body unless NodeProcess::UWS
     assert_equal "fine", client.request("GET / HTTP/1.1\r\nhost: a\r\n\r\n").body
   ensure
     client&.close

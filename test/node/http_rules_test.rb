@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The table of rules about bytes on the wire (test/conformance/rules), sent to the Node engine: whole, and with the
-# default settings. http_rules_differences.tsv names the rules that Node's parser has in another way.
+# default settings. http_rules_differences.tsv names the rules that Node's parser has in another way, and
+# http_rules_uws_differences.tsv those of uWebSockets.js.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -9,7 +10,8 @@ require "conformance/runner"
 require "support/node_process"
 
 class NodeHttpRulesTest < Minitest::Test
-  DIFFERENCES = File.readlines(File.join(__dir__, "http_rules_differences.tsv"), chomp: true)
+  FILE = NodeProcess::UWS ? "http_rules_uws_differences.tsv" : "http_rules_differences.tsv"
+  DIFFERENCES = File.readlines(File.join(__dir__, FILE), chomp: true)
                     .grep_v(/\A#|\A\z/).to_h { |line| line.split("\t", 2) }
 
   # Sends each case once. Where Node waits for more bytes, the answer would come after the deadline of a head.

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # SPDX-License-Identifier: MIT
-# `rondo node` as a subprocess, with a cache of its own below build/ for all tests.
+# `rondo node` as a subprocess, with a cache of its own below build/ for all tests. With RONDO_TEST_UWS, the path of a
+# uws.js, uWebSockets.js serves HTTP.
 
 require_relative "server_process"
 
@@ -10,6 +11,9 @@ class NodeProcess < ServerProcess
   # Without Bundler, as a shell starts it.
   COMMAND = [RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-I#{File.join(ROOT, "node/lib")}",
              File.join(ROOT, "exe/rondo"), "node"].freeze
+
+  UWS = ENV.fetch("RONDO_TEST_UWS", nil)
+  ENGINE = UWS ? ["--engine", "uws", "--uws-file", UWS].freeze : [].freeze
 
   def self.running
     superclass.running
@@ -24,6 +28,6 @@ class NodeProcess < ServerProcess
   private
 
   def command_line(app, _settings, _config, _binds, args)
-    [*COMMAND, "-b", "127.0.0.1", "-p", "0", *args, *app]
+    [*COMMAND, "-b", "127.0.0.1", "-p", "0", *ENGINE, *args, *app]
   end
 end

@@ -50,9 +50,10 @@ module Rondo
       end
 
       # @param target [String] a folder that gets the build
+      # @param uws [String, nil] the uws.js that goes with it, and what it loads on this system
       # @return [String] path of the JavaScript in it
       # @raise [Error] the folder has other files in it
-      def write(target)
+      def write(target, uws: nil)
         target = File.expand_path(target)
         names = File.directory?(target) ? Dir.children(target) : []
         unless names.empty? || names.include?(MAIN)
@@ -62,13 +63,25 @@ module Rondo
         require "fileutils"
         FileUtils.mkdir_p(File.dirname(target))
         source = File.dirname(call)
-        @cache.replace(target) { |temporary| FileUtils.cp(Dir[File.join(source, "*.js*")], temporary) }
+        @cache.replace(target) do |temporary|
+          FileUtils.cp(Dir[File.join(source, "*.js*")], temporary)
+          copy_uws(uws, File.join(temporary, "uws")) if uws
+        end
         File.join(target, MAIN)
       rescue SystemCallError => e
         raise Error, "cannot write to #{target}: #{e.message}"
       end
 
       private
+
+      # It has a library for each system, each processor and each version of Node.
+      def copy_uws(file, folder)
+        host = RbConfig::CONFIG
+        system = host["host_os"][/\A[a-z]+/]
+        processor = { "x86_64" => "x64", "aarch64" => "arm64" }.fetch(host["host_cpu"], host["host_cpu"])
+        Dir.mkdir(folder)
+        FileUtils.cp([file, *Dir[File.join(File.dirname(file), "uws_#{system}_#{processor}_*.node")]], folder)
+      end
 
       # When gems were last installed: another version may be found now.
       def gem_times

@@ -21,9 +21,12 @@ module Rondo
         [:"log-file", "-l", "--log-file FILE", "file for the log"],
         [:"pid-file", "-P", "--pid-file FILE", "file for the process id"],
         [:"early-hints", "--early-hints", "let the application send 103"],
+        [:engine, "--engine NAME", %w[node uws], "what serves HTTP: node, or uws for uWebSockets.js (%s)"],
+        [:"uws-file", "--uws-file FILE", "the uws.js of a uWebSockets.js that is installed already"],
         [:workers, "-w", "--workers NUMBER", "processes that serve; 0: one process without a master (%s)"]
       ].freeze
-      private_constant :OPTIONS
+      DEFAULTS = { bind: "every address", engine: "node" }.freeze
+      private_constant :OPTIONS, :DEFAULTS
 
       # @param words [Array<String>]
       # @param name [String] the command, for messages
@@ -59,14 +62,25 @@ module Rondo
         @out.sync = true
         node = Programs.node
         build = Build.new(rackup, out: @out)
+        find_uws if @values[:engine] == "uws"
         return write(build) if @target
 
         exec(node, build.call, *server_words)
       end
 
+      # npm fetches it the first time. Without it the server says that Node's own one serves.
+      def find_uws
+        @values[:"uws-file"] ||= Programs.uws(Cache.new)
+      rescue Error => e
+        raise if @target
+
+        @values[:engine] = "node"
+        @err.puts "#{@name}: uWebSockets.js cannot be installed (#{e.message}): Node's own HTTP server serves"
+      end
+
       def write(build)
-        main = build.write(@target)
-        @out.puts "* Start it with: node #{main}"
+        main = build.write(@target, uws: @values[:"uws-file"])
+        @out.puts "* Start it with: node #{main}#{" --engine uws" if @values[:engine] == "uws"}"
         0
       end
 
@@ -83,7 +97,7 @@ module Rondo
         OptionParser.new("Usage: #{@name} [options] [file]") do |options|
           options.require_exact = true
           OPTIONS.each do |name, *words, help|
-            default = @defaults.fetch(name, name == :bind ? "every address" : "0")
+            default = @defaults.fetch(name, DEFAULTS.fetch(name, "0"))
             options.on(*words, help.sub("%s", default)) { |value| set(name, value) }
           end
           options.on("--build DIR", "write the server to a folder, for `node DIR/#{Build::MAIN}`") { |path| @target = path }

@@ -12,6 +12,9 @@ module Rondo
     module Programs
       # Of the lock file, which npm installs from.
       LOCK = File.join(ROOT, "package-lock.json")
+      # The folder of another lock file, for those who want uWebSockets.js.
+      UWS = File.join(ROOT, "uws")
+      private_constant :UWS
 
       class << self
         # @return [String] path of a node that is new enough
@@ -29,11 +32,14 @@ module Rondo
         # @raise [Error] npm is missing, or it fails
         def packages(cache)
           own = File.join(ROOT, "node_modules")
-          return own if File.directory?(own)
+          File.directory?(own) ? own : installed(cache, ROOT)
+        end
 
-          folder = cache.path("packages", Digest::SHA256.file(LOCK).hexdigest[0, 32])
-          install(cache, folder) unless File.directory?(folder)
-          File.join(folder, "node_modules")
+        # @param cache [Cache]
+        # @return [String] path of the file of uWebSockets.js that is required
+        # @raise [Error] npm is missing, or it fails
+        def uws(cache)
+          File.join(installed(cache, UWS), "@btc-vision/uwebsockets.js/uws.js")
         end
 
         # @param packages [String] the folder of `packages`
@@ -61,11 +67,19 @@ module Rondo
              .find { |path| File.file?(path) && File.executable?(path) }
         end
 
-        def install(cache, folder)
-          npm = find("npm") or raise Error, "there is no npm in PATH: the packages ws and esbuild are missing"
+        # What the lock file in a folder names.
+        def installed(cache, source)
+          lock = File.join(source, "package-lock.json")
+          folder = cache.path("packages", Digest::SHA256.file(lock).hexdigest[0, 32])
+          install(cache, source, folder) unless File.directory?(folder)
+          File.join(folder, "node_modules")
+        end
+
+        def install(cache, source, folder)
+          npm = find("npm") or raise Error, "there is no npm in PATH: packages are missing"
           cache.replace(folder) do |temporary|
             %w[package.json package-lock.json].each do |name|
-              File.binwrite(File.join(temporary, name), File.binread(File.join(ROOT, name)))
+              File.binwrite(File.join(temporary, name), File.binread(File.join(source, name)))
             end
             output, status = capture(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", chdir: temporary)
             raise Error, "npm ci: #{first_line(output)}" unless status.success?

@@ -9,8 +9,9 @@ const log = require("./log");
 
 const LOOK = 1000;
 
-// How many bytes the kernel has taken.
+// How many bytes the kernel has taken. What is no socket of Node counts them itself.
 function takenOf(socket) {
+  if (socket.taken !== undefined) return socket.taken;
   const handle = socket._handle;
   return handle ? handle.bytesWritten - handle.writeQueueSize : 0;
 }
@@ -28,15 +29,21 @@ class Clients {
   // With TLS a connection is two sockets: the second one knows what its client has not taken.
   watch(server) {
     for (const event of ["connection", "secureConnection"]) server.on(event, (socket) => this.add(socket));
+    this.begin();
+  }
+
+  begin() {
     setInterval(() => this.look(), LOOK).unref();
   }
 
   add(socket) {
     this.sockets.add(socket);
-    socket.on("close", () => {
-      this.sockets.delete(socket);
-      this.stalled.delete(socket);
-    });
+    socket.on("close", () => this.forget(socket));
+  }
+
+  forget(socket) {
+    this.sockets.delete(socket);
+    this.stalled.delete(socket);
   }
 
   look() {

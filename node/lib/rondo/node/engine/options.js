@@ -17,6 +17,8 @@ const OPTIONS = {
   "pid-file": { type: "string", short: "P" },
   "early-hints": { type: "boolean", default: false },
   workers: { type: "string", short: "w", default: "0" },
+  engine: { type: "string", default: "node" },
+  "uws-file": { type: "string" },
 };
 
 // What is wrong with the command line or with a file that it names.
@@ -44,7 +46,16 @@ function tlsOf(values) {
   if (!values["cert-file"] || !values["key-file"]) throw new OptionError("--secure needs --cert-file and --key-file");
   const ca = read(values, "ca-file");
   return { ca, cert: read(values, "cert-file"), key: read(values, "key-file"),
-           requestCert: ca !== undefined, rejectUnauthorized: ca !== undefined };
+           requestCert: ca !== undefined, rejectUnauthorized: ca !== undefined,
+           files: { ca: values["ca-file"], cert: values["cert-file"], key: values["key-file"] } };
+}
+
+function engineOf(values) {
+  if (!["node", "uws"].includes(values.engine)) {
+    throw new OptionError(`--engine must be node or uws, not ${JSON.stringify(values.engine)}`);
+  }
+  if (values.engine === "uws" && values["early-hints"]) throw new OptionError("--early-hints needs --engine node");
+  return values.engine;
 }
 
 // Throws OptionError with one line.
@@ -58,7 +69,7 @@ function parse(words) {
   return {
     port: number(values, "port", 65535), host: values.bind, workers: number(values, "workers", 1024),
     tls: tlsOf(values), logFile: values["log-file"], pidFile: values["pid-file"],
-    hints: values["early-hints"],
+    hints: values["early-hints"], engine: engineOf(values), uwsFile: values["uws-file"],
   };
 }
 

@@ -22,13 +22,13 @@ class Requests {
     this.scheme = scheme;
   }
 
-  // For the event `request`.
-  take(req, res) {
+  // For the event `request`. `openSocket` makes a WebSocket of the connection, if that is possible.
+  take(req, res, openSocket = null) {
     const facts = factsOf(req.rawHeaders);
     const status = refusalOf(req, facts);
     if (status !== 0) return refuse(req, res, status);
     if (facts.isLast) res.shouldKeepAlive = false;
-    if (facts.length === null && facts.coding === null) return this.call(req, res, facts, null);
+    if (facts.length === null && facts.coding === null) return this.call(req, res, facts, null, openSocket);
     return this.collect(req, res, facts);
   }
 
@@ -55,7 +55,7 @@ class Requests {
     });
   }
 
-  // `bytes` is null without a body; `openSocket` makes a WebSocket of the connection, if that is possible.
+  // `bytes` is null without a body.
   call(req, res, facts, bytes, openSocket = null) {
     const kind = upgradeKind(req, facts);
     const env = makeEnv(req, facts, this.scheme, kind, bytes);

@@ -8,6 +8,7 @@ const fs = require("node:fs");
 const log = require("./log");
 const { Link } = require("./hub");
 const { Master, obey } = require("./cluster");
+const { settleEngine } = require("./engines");
 const { OptionError, parse } = require("./options");
 const { serve, surviveExceptions, tryAddress } = require("./worker");
 
@@ -40,8 +41,21 @@ function onSignals(stop) {
   }
 }
 
+// uWebSockets.js shares its port with others, so the address is tried before.
 function runSingle(application, options) {
   log.info(`Rondo starting on Node ${process.versions.node} in single mode...`);
+  if (options.engine === "node") return serveAlone(application, options);
+  return tryAddress(options, (line, port) => {
+    if (line) {
+      log.error(`rondo: ${line}`);
+      return end(options, 1);
+    }
+    options.port = port;
+    return serveAlone(application, options);
+  });
+}
+
+function serveAlone(application, options) {
   serve(application, options, null, (line, worker) => {
     if (line) {
       log.error(`rondo: ${line}`);
@@ -86,6 +100,7 @@ exports.start = (application) => {
   try {
     const options = parse(process.argv.slice(2));
     if (options.logFile) log.open(options.logFile);
+    settleEngine(options);
     if (cluster.isWorker) return runWorker(application, options);
     if (options.pidFile) fs.writeFileSync(options.pidFile, `${process.pid}\n`);
     return options.workers > 0 ? runMaster(options) : runSingle(application, options);

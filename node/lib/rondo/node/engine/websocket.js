@@ -128,16 +128,13 @@ function protocolOf(req, fields) {
 
 // Switches the connection of a handshake; `head` is what the client has sent after it.
 function openSocket(req, socket, head, response, result, handler) {
-  let fields;
   response.body = result[2];
   try {
-    fields = fieldsOf(readHead(result[1]).text).filter((value, index, all) => keeps(all[index - (index % 2)]));
+    req.rondoFields = handshakeFields(req, result[1]);
   } catch (exception) {
     response.fail(exception);
     return;
   }
-  req.rondoProtocol = protocolOf(req, fields);
-  req.rondoFields = fields;
   response.res.detachSocket(socket);
   server.handleUpgrade(req, socket, head, (ws) => {
     response.end();
@@ -145,8 +142,15 @@ function openSocket(req, socket, head, response, result, handler) {
   });
 }
 
+// The fields of the application for the answer to a handshake; the protocol is kept apart. It raises for a wrong head.
+function handshakeFields(req, headers) {
+  const fields = fieldsOf(readHead(headers).text).filter((value, index, all) => keeps(all[index - (index % 2)]));
+  req.rondoProtocol = protocolOf(req, fields);
+  return fields;
+}
+
 function keeps(name) {
   return !["content-length", "content-type", "upgrade", "connection", "date"].includes(name.toLowerCase());
 }
 
-module.exports = { openSocket };
+module.exports = { handshakeFields, openSocket };

@@ -11,7 +11,7 @@ const ruby = require("./ruby");
 const text = require("./text");
 const { Bus } = require("./bus");
 const { Endpoint } = require("./endpoint");
-const { drain, listen, makeServer } = require("./listener");
+const { chooseEngine } = require("./engines");
 
 // How long connections have to end when the server is told to stop at once.
 const AT_ONCE = 250;
@@ -28,10 +28,11 @@ function serve(applicationPath, options, link, done) {
     log.report("the application", exception);
     return done("the application does not load");
   }
-  const server = makeServer(application, options);
-  return listen(server, options.host, options.port, (error, address) => {
+  const engine = chooseEngine(options);
+  const server = engine.makeServer(application, options);
+  return engine.listen(server, options.host, options.port, (error, address) => {
     if (error) return done(lineOf(error, options));
-    return done(null, new Worker(server, address));
+    return done(null, new Worker(engine, server, address));
   });
 }
 
@@ -53,7 +54,8 @@ function tryAddress(options, done) {
 }
 
 class Worker {
-  constructor(server, address) {
+  constructor(engine, server, address) {
+    this.engine = engine;
     this.server = server;
     this.address = address;
     this.stopped = false;
@@ -63,7 +65,7 @@ class Worker {
   stop(signal, done) {
     if (this.stopped) return this.server.rondoClients.closeAll();
     this.stopped = true;
-    return drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, done);
+    return this.engine.drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, done);
   }
 }
 
