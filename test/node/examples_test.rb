@@ -109,6 +109,33 @@ class NodeExamplesTest < Minitest::Test
     assert_includes answer(servers.last, "POST /upload HTTP/1.1\r\n#{type}content-length: #{UPLOAD.bytesize}\r\n", UPLOAD), "200 OK"
   end
 
+  def test_pages_as_up_has_them
+    servers = both("../test/node/up/rack/config.ru")
+    %w[/ /second /third].each { |path| same(servers, "GET #{path} HTTP/1.1\r\n") }
+  end
+
+  def test_roda_as_up_has_it
+    servers = both("../test/node/up/roda/config.ru")
+    ["GET /", "GET /greet", "GET /greet/all", "POST /greet", "GET /nothing"].each { |line| same(servers, "#{line} HTTP/1.1\r\n") }
+    servers.each { |server| server.wait_for_log(/^somebody says Hello$/) }
+  end
+
+  def test_websockets_as_up_has_them
+    servers = both("../test/node/up/websocket/config.ru")
+    same(servers, "GET / HTTP/1.1\r\n")
+    servers.each do |server|
+      peers = Array.new(2) { WebsocketPeer.new(server.url) }
+      assert_equal "one", peers[0].ask("one")
+      peers.each { |peer| assert_match(/\Aall: one by \d+\z/, peer.hear) }
+      peers.each(&:close)
+      server.wait_for_log(/^closed \d+$/)
+      last = WebsocketPeer.new(server.url)
+      server.stop
+      assert_equal "The server ends.", last.hear
+      last.close
+    end
+  end
+
   def test_the_chat_in_four_workers
     server = node("chat/config.ru", "-w", "4")
     assert_includes answer(server, "GET / HTTP/1.1\r\n"), "<!doctype html>"

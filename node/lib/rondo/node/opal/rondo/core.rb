@@ -10,3 +10,21 @@ class Module
     self
   end
 end
+
+# Applications of Up! switch on a compiler of Ruby, and ask only whether the name is defined. Here V8 compiles.
+module RubyVM
+  # The compiler that applications ask for.
+  module YJIT
+    class << self
+      # @return [Boolean] it is always on
+      def enabled?
+        true
+      end
+
+      # @return [Boolean] whether it was switched on by this call
+      def enable(**)
+        false
+      end
+    end
+  end
+end
