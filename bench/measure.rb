@@ -80,8 +80,11 @@ module Bench
     # Starts and warms up. An error becomes a note, and the server takes no further part.
     def start
       @running = Running.new(server, @scenario.app, threads: @scenario.threads, tls: @scenario.tls,
-                                                    workers: @scenario.workers, http2: !@scenario.http2.nil?)
-      @beside = Running.new(server, @scenario.beside, threads: @scenario.threads) if @scenario.beside
+                                                    workers: @scenario.workers, http2: !@scenario.http2.nil?,
+                                                    processes: @scenario.processes)
+      if @scenario.beside
+        @beside = Running.new(server, @scenario.beside, threads: @scenario.threads, processes: @scenario.processes)
+      end
       warm_up
       check_file if @scenario.file && !@scenario.http2
       hello.run(@beside.port, WARM_UP_SECONDS) if @beside
@@ -167,6 +170,14 @@ module Bench
       spun = spins_so_far - spins
       used = @running.alive? ? @running.cpu_us - cpu : Float::NAN
       derive(counted, used).merge(spins_per_s: spun / counted["seconds"])
+    end
+
+    # A start after earlier ones, up to the first answer.
+    def starting_figures(_seconds)
+      stop
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      start
+      { start_s: Process.clock_gettime(Process::CLOCK_MONOTONIC) - began - WARM_UP_SECONDS }
     end
 
     # The same twice: alone, and beside a second client that opens connections.

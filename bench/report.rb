@@ -51,7 +51,7 @@ module Bench
       cpu_us: ["server CPU µs/request", 2], rps: ["requests/s", 0], p50_us: ["median wait µs", 0],
       p99_us: ["p99 µs", 0], longest_us: ["longest wait µs", 0], body_bytes: ["answer bytes", 0],
       unclosed: ["not closed", 0], kept: ["share of hello", 3], of_ideal: ["share of the ideal", 3],
-      cpu_us_per_mb: ["CPU µs/MB", 1], mb_per_cpu_s: ["MB/CPU second", 0], resumed: ["resumed", 0],
+      start_s: ["start s", 2], cpu_us_per_mb: ["CPU µs/MB", 1], mb_per_cpu_s: ["MB/CPU second", 0], resumed: ["resumed", 0],
       quiet_p99_us: ["p99 µs, quiet", 0], added_ms: ["added ms", 2],
       mb_per_s: ["MB/s", 0], longest_over_median: ["longest/median", 2],
       bytes_per_connection: ["bytes/connection", 0], max_over_min: ["max/min", 4],

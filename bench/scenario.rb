@@ -43,7 +43,7 @@ module Bench
   class Scenario
     # How `run.rb` measures it: :load (the client for a while), :idle, :allocations, or as push.rb, files.rb,
     # fiber_servers.rb and http2_figures.rb say.
-    KINDS = %i[load idle allocations
+    KINDS = %i[load idle allocations starting
                echo chat broadcast bystander idle_sockets stalled patterns
                hot cold fetch stuck slow crowded beside_stuck
                watched asleep computing spinning
@@ -140,6 +140,11 @@ module Bench
     # Worker processes; nil: one, as each server is measured. Otherwise only Rondo takes part.
     def workers(count = @workers)
       @workers = count
+    end
+
+    # Processes of each server that serve; nil: one.
+    def processes(count = @processes)
+      @processes = count
     end
 
     # The kind of the key of the servers' certificates, one of {Pair::KEYS}; nil: no TLS.

@@ -10,6 +10,7 @@ require "open3"
 require "socket"
 require "tmpdir"
 require_relative "http2_figures"
+require_relative "many_processes"
 require_relative "peers"
 require_relative "processes"
 require_relative "secure"
@@ -42,8 +43,7 @@ module Bench
     # @return [Boolean] whether it can serve this scenario
     def takes_part?(scenario)
       return false if scenario.http2 ? !Http2.speaks?(name, tls: !scenario.tls.nil?) : name == "nghttpd"
-      return false if scenario.alone && name != "rondo"
-      return false if scenario.workers && !command.equal?(Servers.all.fetch("rondo").command)
+      return false unless knows_processes?(scenario)
       return false if scenario.tls ? secure.nil? : title == Servers::PLAIN
       return serves_files?(scenario) if scenario.app == "files"
 
@@ -51,6 +51,13 @@ module Bench
     end
 
     private
+
+    def knows_processes?(scenario)
+      return false if scenario.alone && name != "rondo"
+      return false if scenario.workers && !command.equal?(Servers.all.fetch("rondo").command)
+
+      !scenario.processes || ManyProcesses.knows?(name)
+    end
 
     # A scenario with stuck Ruby needs a server that runs Ruby.
     def serves_files?(scenario)
@@ -102,7 +109,7 @@ module Bench
 
     # @return [Hash{String => Server}] all, in the order of the tables
     def all
-      @all ||= [rondo, rondo1, plain, node, bare, *floors, *peers].to_h { |server| [server.name, server] }
+      @all ||= [rondo, rondo1, plain, node, uws, bare, *floors, *peers].to_h { |server| [server.name, server] }
     end
 
     def rondo
@@ -132,7 +139,18 @@ module Bench
         rondo_command("node", "-b", "127.0.0.1", "-p", port.to_s, app).insert(1, "-I", File.join(ROOT, "node/lib"))
       end
       Server.new(name: "node", title: "Rondo on Node", version: -> { node_version("opal") }, command: command,
-                 apps: %w[hello inspect], environment: { "RONDO_NODE_CACHE" => File.join(BUILD, "node") })
+                 apps: %w[hello inspect push], environment: { "RONDO_NODE_CACHE" => File.join(BUILD, "node") })
+    end
+
+    # The same with uWebSockets.js, as tools/run_uws installs it, where this system can load it.
+    def uws
+      library = File.join(ROOT, "build/uws/node_modules/@btc-vision/uwebsockets.js/uws.js")
+      loads = -> { Open3.capture2e("node", "-e", "require(#{library.dump})").last.success? }
+      node.dup.tap do |server|
+        server.name, server.title = "uws", "Rondo on Node, uWebSockets.js"
+        server.version = -> { node_version("opal") if File.file?(library) && loads.call }
+        server.command = ->(*given) { node.command.call(*given).insert(-2, "--engine", "uws", "--uws-file", library) }
+      end
     end
 
     # What the second engine stands on, without it and without Opal.
@@ -353,7 +371,7 @@ module Bench
     rescue Errno::ENOENT
       nil
     end
-    private_class_method :rondo_command, :rondo1, :node, :bare, :script, :node_version,
+    private_class_method :rondo_command, :rondo1, :node, :uws, :bare, :script, :node_version,
                          :folder_option, :floors, :nghttpd, :floor_command, :peers, :peer,
                          :puma, :itsi, :itsi_with_workers, :up, :iodine,
                          :iodine_command, :ws, :gem_command, :address, :nginx_command, :nginx_version, :rondo_version,
@@ -380,7 +398,8 @@ module Bench
     # @param workers [Integer, nil] processes of Rondo; nil: it has no other than its own
     # @param wrapper [Array<String>] a command to run it under, valgrind for one
     # @raise [BootError] when it does not answer within a minute
-    def initialize(server, app, threads: 1, tls: nil, workers: nil, http2: false,
+    # @param processes [Integer, nil] that serve; nil: one
+    def initialize(server, app, threads: 1, tls: nil, workers: nil, processes: nil, http2: false,
                    wrapper: ["taskset", "-c", SERVER_CPU.to_s])
       @server = server
       @http2 = http2
@@ -389,7 +408,9 @@ module Bench
       File.chmod(0o755, @folder) # the worker of nginx runs as another user
       @log = File.join(@folder, "log")
       @port = free_port
-      command = command(File.join(__dir__, "apps", "#{app}.ru"), threads)
+      app = File.join(__dir__, "apps", "#{app}.ru")
+      command = command(app, threads)
+      command = ManyProcesses.command(server.name, command, app, @port, processes) if processes
       Http2.nginx(@folder) if http2 && server.name == "nginx"
       environment = workers ? server.environment.merge("WEB_CONCURRENCY" => workers.to_s) : server.environment
       @pid = spawn(environment, *wrapper, *command, chdir: @folder, pgroup: true,
