@@ -21,7 +21,8 @@ module Rondo
         [:"log-file", "-l", "--log-file FILE", "file for the log"],
         [:"pid-file", "-P", "--pid-file FILE", "file for the process id"],
         [:"early-hints", "--early-hints", "let the application send 103"],
-        [:workers, "-w", "--workers NUMBER", "processes that serve; 0: one process without a master (%s)"]
+        [:workers, "-w", "--workers NUMBER", "processes that serve; 0: one process without a master (%s)"],
+        [:set, "--set NAME=VALUE", "one limit of the server; may be given several times"]
       ].freeze
       private_constant :OPTIONS
 
@@ -71,7 +72,9 @@ module Rondo
       end
 
       def server_words
-        @values.flat_map { |name, value| value == true ? ["--#{name}"] : ["--#{name}", value.to_s] }
+        @values.flat_map do |name, value|
+          value == true ? ["--#{name}"] : Array(value).flat_map { |one| ["--#{name}", one.to_s] }
+        end
       end
 
       def file(name)
@@ -94,6 +97,7 @@ module Rondo
 
       def set(name, value)
         return bind(value) if name == :bind
+        return (@values[:set] ||= []) << value if name == :set
 
         @values[name] = value
       end

@@ -5,6 +5,7 @@
 
 const fs = require("node:fs");
 const { parseArgs } = require("node:util");
+const settings = require("./settings");
 
 const OPTIONS = {
   port: { type: "string", short: "p", default: "9292" },
@@ -17,6 +18,7 @@ const OPTIONS = {
   "pid-file": { type: "string", short: "P" },
   "early-hints": { type: "boolean", default: false },
   workers: { type: "string", short: "w", default: "0" },
+  set: { type: "string", multiple: true, default: [] },
 };
 
 // What is wrong with the command line or with a file that it names.
@@ -47,7 +49,14 @@ function tlsOf(values) {
            requestCert: ca !== undefined, rejectUnauthorized: ca !== undefined };
 }
 
-// Throws OptionError with one line.
+function applySettings(words) {
+  for (const word of words) {
+    const wrong = settings.set(word);
+    if (wrong) throw new OptionError(wrong);
+  }
+}
+
+// Throws OptionError with one line. The limits of `--set` hold from then on.
 function parse(words) {
   let values;
   try {
@@ -55,6 +64,7 @@ function parse(words) {
   } catch (error) {
     throw new OptionError(error.message.split("\n")[0]);
   }
+  applySettings(values.set);
   return {
     port: number(values, "port", 65535), host: values.bind, workers: number(values, "workers", 1024),
     tls: tlsOf(values), logFile: values["log-file"], pidFile: values["pid-file"],

@@ -10,26 +10,32 @@ const ruby = require("./ruby");
 const { Endpoint } = require("./endpoint");
 const { fieldsOf, readHead } = require("./head");
 
-// The parameters of docs/decisions/0009: neither side keeps a window from one message to the next.
-const DEFLATE = {
-  serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: limits.deflateThreshold,
-  zlibDeflateOptions: { level: 1, memLevel: 8 },
-};
-
-const server = new WebSocketServer({
-  noServer: true, clientTracking: false, maxPayload: limits.maxMessageBytes, perMessageDeflate: DEFLATE,
-  handleProtocols: (offered, req) => req.rondoProtocol || false,
-});
-
 // The application's fields come first, and names are in small letters, as on MRI.
-server.on("headers", (lines, req) => {
+function completeHead(lines, req) {
   const { rondoFields: fields } = req;
   const own = [];
   for (let at = 0; at < fields.length; at += 2) own.push(`${fields[at]}: ${fields[at + 1]}`);
   const [status, ...rest] = lines;
   const small = rest.map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase()));
   lines.splice(0, lines.length, status, ...own, ...small);
-});
+}
+
+// With the parameters of docs/decisions/0009: neither side keeps a window from one message to the next.
+function makeServer() {
+  const deflate = {
+    serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: limits.deflateThreshold,
+    zlibDeflateOptions: { level: 1, memLevel: 8 },
+  };
+  const made = new WebSocketServer({
+    noServer: true, clientTracking: false, maxPayload: limits.maxMessageBytes, perMessageDeflate: deflate,
+    handleProtocols: (offered, req) => req.rondoProtocol || false,
+  });
+  made.on("headers", completeHead);
+  return made;
+}
+
+// Made for the first handshake: the limits can be set until then.
+let server = null;
 
 class WebSocketEndpoint extends Endpoint {
   constructor(socket, env, handler, ws) {
@@ -139,6 +145,7 @@ function openSocket(req, socket, head, response, result, handler) {
   req.rondoProtocol = protocolOf(req, fields);
   req.rondoFields = fields;
   response.res.detachSocket(socket);
+  server ??= makeServer();
   server.handleUpgrade(req, socket, head, (ws) => {
     response.end();
     new WebSocketEndpoint(socket, response.env, handler, ws);
