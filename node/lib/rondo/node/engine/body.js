@@ -1,14 +1,29 @@
 // Collects the body of a request before the application is called. It is in memory: its limits are max_body_bytes for
-// one request, and totalBodyBytes for all of them together.
+// one request, and total_body_bytes for all of them together. A body counts until the answer to its request is over.
 // SPDX-License-Identifier: MIT
 
 "use strict";
 
 const limits = require("./limits");
 
+const EMPTY = Buffer.alloc(0);
 const PART_BYTES = 256; // what each part takes besides its bytes
 
 let held = 0;
+
+// From the call of the application on: the bytes of `input` (rack.input) count until `release`.
+function hold(input) {
+  input.held = input.bytes.length + PART_BYTES;
+  held += input.held;
+}
+
+// The answer is over: nobody can read the input any more, and it keeps no memory.
+function release(input) {
+  input.closed = true;
+  input.bytes = EMPTY;
+  held -= input.held;
+  input.held = 0;
+}
 
 // The status of a refusal by the length that the client names, or 0.
 function refusal(facts) {
@@ -81,4 +96,4 @@ function collectFrom(socket, head, length, done) {
   look();
 }
 
-module.exports = { collect, collectFrom, refusal };
+module.exports = { collect, collectFrom, hold, refusal, release };

@@ -10,6 +10,7 @@ const limits = require("./limits");
 const log = require("./log");
 const ruby = require("./ruby");
 const stopping = require("./stopping");
+const { release } = require("./body");
 const { dateNow, readHead, reason, refuse, writeHead } = require("./head");
 const { toWire } = require("./text");
 const { writeWhole } = require("./whole");
@@ -22,6 +23,7 @@ class Response {
     this.req = req;
     this.res = res;
     this.env = env;
+    this.input = env.get("rack.input");
     this.body = null;
     this.status = 0;
     this.headers = ruby.nil;
@@ -142,7 +144,7 @@ class Response {
   sendCall() {
     const stream = ruby.constant("Rondo", "Stream").$new();
     stream.response = this;
-    stream.input = this.env.get("rack.input");
+    stream.input = this.input;
     this.begin();
     return this.whenDone(this.body.$call(stream), () => this.closeBody());
   }
@@ -259,9 +261,9 @@ class Response {
     if (this.over) return;
     this.over = true;
     this.closeBody();
-    this.env.get("rack.input").closed = true;
+    release(this.input);
     const callables = this.env.get("rack.response_finished");
-    if (callables.length > 0) this.callFinished(callables);
+    if (Array.isArray(callables) && callables.length > 0) this.callFinished(callables);
   }
 
   callFinished(callables) {
