@@ -63,6 +63,19 @@ class NodeClusterTest < Minitest::Test
     assert_equal %w[3 m2 4 m3], resumed.buffer.scan(/^(?:id|data): (.*)$/).flatten
   end
 
+  # The newest messages for which there is room in hub_queue_bytes.
+  def test_a_replay_is_bounded
+    server = start("-w", "2", "--set", "hub_queue_bytes=64k")
+    10.times { |number| get(server, "/keep?#{number}#{"x" * 10_000}") }
+    stream = RawClient.new(server.url).write("GET /kept HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n").await("\r\n\r\n")
+    get(server, "/keep?last")
+    stream.await("data: last\n\n")
+    assert_equal %w[6 7 8 9 10 11], stream.buffer.scan(/^id: (.*)$/).flatten.last(6)
+    assert_operator stream.buffer.bytesize, :<, 80_000
+  ensure
+    stream&.close
+  end
+
   def test_a_killed_worker_comes_back
     server = start("-w", WORKERS.to_s)
     victim = workers(server).first

@@ -79,8 +79,9 @@ class Bus {
   // From the master.
   receive(message) {
     if (message.replay !== undefined) {
-      this.waiting.get(message.replay)?.(message.messages);
+      const take = this.waiting.get(message.replay);
       this.waiting.delete(message.replay);
+      take?.(message.messages);
     } else {
       this.deliver(message.channel, message.data, message.id);
     }
@@ -132,7 +133,7 @@ class Bus {
       for (const { channel, data, id } of messages) take(new Message(channel, data, id));
       later.filter((message) => message.id === 0 || message.id > lastId).forEach(take);
     });
-    this.link.send({ replay: request, name, isPattern, since });
+    if (!this.link.send({ replay: request, name, isPattern, since })) this.receive({ replay: request, messages: [] });
   }
 
   unsubscribe(endpoint, name, isPattern) {
