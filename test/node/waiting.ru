@@ -45,7 +45,10 @@ class Visitor
 end
 
 def later(answer)
-  `new Promise((resolve) => #{WAITING << ->(_) { `resolve(answer)` }})`
+  resolve = nil
+  promise = `new Promise((done) => { #{resolve} = done; })`
+  WAITING << -> { resolve.call(answer) }
+  promise
 end
 
 def note(env, name)
@@ -55,7 +58,7 @@ end
 def go
   waiting = WAITING.dup
   WAITING.clear
-  waiting.each { |one| one.call(nil) }
+  waiting.each { |one| one.call }
   [200, {}, [waiting.size.to_s]]
 end
 
@@ -64,7 +67,7 @@ def streamed(env)
   note(env, name)
   [200, {}, lambda { |out|
     out.write("begin")
-    WAITING << ->(_) { out.write("end") && out.close }
+    WAITING << -> { out.write("end") && out.close }
     later(nil)
   }]
 end
