@@ -25,6 +25,15 @@ class Noting
   end
 end
 
+# A file.
+class OnDisk
+  attr_reader :to_path
+
+  def initialize(path)
+    @to_path = path
+  end
+end
+
 # An upgraded connection that notes its end.
 class Visitor
   def initialize(name)
@@ -47,8 +56,23 @@ end
 def later(answer)
   resolve = nil
   promise = `new Promise((done) => { #{resolve} = done; })`
-  WAITING << -> { resolve.call(answer) }
+  WAITING << lambda {
+    yield if block_given?
+    resolve.call(answer)
+  }
   promise
+end
+
+def failing
+  refuse = nil
+  promise = `new Promise((_, failed) => { #{refuse} = failed; })`
+  WAITING << -> { refuse.call(RuntimeError.new("late")) }
+  promise
+end
+
+def visited(env, answer)
+  env["rack.upgrade"] = Visitor.new(env["QUERY_STRING"])
+  answer
 end
 
 def note(env, name)
@@ -67,8 +91,7 @@ def streamed(env)
   note(env, name)
   [200, {}, lambda { |out|
     out.write("begin")
-    WAITING << -> { out.write("end") && out.close }
-    later(nil)
+    later(nil) { out.write("end") && out.close }
   }]
 end
 
@@ -86,10 +109,10 @@ run lambda { |env|
   when "/noted" then note(env, name) && [200, {}, Noting.new(name)]
   when "/keep" then KEPT << env && [200, {}, ["kept"]]
   when "/kept" then [200, {}, [KEPT.map { |one| one["rack.input"].closed? && `#{one["rack.input"]}.bytes.length` }.join(" ")]]
-  when "/visit"
-    env["rack.upgrade"] = Visitor.new(name)
-    note(env, name)
-    [200, {}, Noting.new(name)]
+  when "/file" then note(env, "file") && later([200, {}, OnDisk.new(name)])
+  when "/later-raise" then note(env, name) && failing
+  when "/later-visit" then note(env, name) && visited(env, later([200, {}, Noting.new(name)]))
+  when "/visit" then note(env, name) && visited(env, [200, {}, Noting.new(name)])
   else [200, {}, ["fine"]]
   end
 }

@@ -70,7 +70,12 @@ class Requests {
       return response.fail(exception);
     }
     if (!(result instanceof Promise)) return this.answer(response, result);
-    return result.then((value) => this.answer(response, value), (exception) => response.fail(exception));
+    return result.then((value) => this.answerLater(response, value), (exception) => response.fail(exception));
+  }
+
+  // The client may have left meanwhile.
+  answerLater(response, result) {
+    return response.isOver() ? response.leave(result) : this.answer(response, result);
   }
 
   answer(response, result) {

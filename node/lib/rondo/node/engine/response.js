@@ -50,6 +50,16 @@ class Response {
     }
   }
 
+  // The answer comes after its client has left: nothing of it is sent, and everything is closed.
+  leave(result) {
+    if (Array.isArray(result)) {
+      [, this.headers, this.body = null] = result;
+      this.status = Number(result[0]) || 0;
+    }
+    this.error = this.gone();
+    this.end();
+  }
+
   hasNoBody() {
     return this.status === 204 || this.status === 304;
   }
@@ -125,10 +135,20 @@ class Response {
     const end = part.start + part.length - 1;
     const stream = fs.createReadStream(null, { fd: file.descriptor, start: part.start, end });
     stream.on("error", () => this.res.destroy());
+    stream.on("end", () => this.endFile(stream.bytesRead === part.length));
     stream.on("close", () => this.end());
     this.res.on("close", () => stream.destroy());
-    stream.pipe(this.res);
+    stream.pipe(this.res, { end: false });
     return true;
+  }
+
+  // A file may have become shorter than the length that was promised: only the end of the connection can say it.
+  endFile(isWhole) {
+    if (isWhole) {
+      this.res.end();
+    } else {
+      this.res.destroy();
+    }
   }
 
   sendEach() {
@@ -193,7 +213,11 @@ class Response {
   }
 
   checkOpen() {
-    if (this.isOver()) throw ruby.error(["Rondo", "ClientGone"], "the client has left");
+    if (this.isOver()) throw this.gone();
+  }
+
+  gone() {
+    return ruby.error(["Rondo", "ClientGone"], "the client has left");
   }
 
   // Node cannot make the application wait, so a client that reads too slowly for it loses its connection.
@@ -236,7 +260,7 @@ class Response {
   fail(exception) {
     if (exception.$$class !== ruby.constant("Rondo", "ClientGone")) log.reportRequest(this.env, exception);
     this.error = exception;
-    if (this.res.headersSent) {
+    if (this.res.headersSent || this.isOver()) {
       this.res.destroy();
     } else {
       refuseRequest(this.res, 500, "Internal Server Error");
