@@ -66,6 +66,46 @@ class NodeLeavingTest < Minitest::Test
     wait_for_notes("one finished 200 NilClass")
   end
 
+  # Node does not know these connections any more.
+  def test_requests_for_an_upgrade_that_is_not_made
+    upgrade = "connection: upgrade\r\nupgrade: x\r\n"
+    leave("/stream?two", upgrade)
+    RawClient.open(@server.url) do |client|
+      client.write("GET /visit?three HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n#{upgrade}\r\n").await("data: hello")
+    end
+    RawClient.open(@server.url) { |client| client.write("GET /noted?one HTTP/1.1\r\nhost: a\r\n#{upgrade}\r\n").read_all }
+    wait_for_notes("one closed", "one finished 200 NilClass", "two finished 200 NilClass", "three closed", "three finished 200 NilClass", "three left with 1006")
+  end
+
+  HANDSHAKE = WebsocketPeer::HANDSHAKE[/Connection.*/m] % ""
+
+  def test_a_client_that_leaves_before_its_handshake_is_answered
+    leave("/later-visit?one", HANDSHAKE)
+    leave("/later-visit?two", HANDSHAKE, waiting: 2, by: :half_close)
+    get("/go")
+    wait_for_notes("one closed", "one finished 200 Rondo::ClientGone", "two closed", "two finished 200 Rondo::ClientGone")
+  end
+
+  # ws answers it by itself.
+  def test_a_handshake_that_is_refused
+    field = "Sec-WebSocket-Extensions: permessage-deflate; x=\"\""
+    answer = RawClient.open(@server.url) { |client| client.write("GET /visit?one HTTP/1.1\r\nhost: a\r\n#{field}\r\n#{HANDSHAKE}").read_all }
+    assert_match(%r{\AHTTP/1.1 400 }, answer)
+    wait_for_notes("one closed", "one finished 400 Rondo::ClientGone")
+  end
+
+  # A message that comes before the handshake is answered is one of the WebSocket.
+  def test_an_early_message
+    client = RawClient.new(@server.url)
+    client.write("GET /later-visit?one HTTP/1.1\r\nhost: a\r\n#{HANDSHAKE}#{WebsocketFrames.frame(WebsocketFrames::TEXT, "early")}")
+    wait_until { get("/waiting") == "1" }
+    client.write(WebsocketFrames.frame(WebsocketFrames::TEXT, "x" * 100_000))
+    get("/go")
+    client.await("early").await("x" * 100_000)
+  ensure
+    client&.close
+  end
+
   # The client reads on only when most of the file is gone.
   def test_a_file_that_becomes_shorter
     Tempfile.create("rondo") do |file|

@@ -39,7 +39,7 @@ class SameConversationsTest < Minitest::Test
   REFUSED = ["too large", "text that is not UTF-8", "a reserved bit", "a frame without a mask", "an unknown opcode",
              "a long ping", "a continuation of nothing"].freeze
   HANDSHAKES = {
-    "protocols" => "Sec-WebSocket-Protocol: a, b\r\n", "an extension of nobody" => "Sec-WebSocket-Extensions: x\r\n",
+    "protocols" => "Sec-WebSocket-Protocol: a, b\r\n", "protocols that are not valid" => "Sec-WebSocket-Protocol: a,,b\r\n", "an extension of nobody" => "Sec-WebSocket-Extensions: x\r\n",
     "plain" => ""
   }.freeze
 

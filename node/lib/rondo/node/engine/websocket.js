@@ -132,10 +132,10 @@ function protocolOf(req, fields) {
   return chosen || null;
 }
 
-// Switches the connection of a handshake; `head` is what the client has sent after it.
-function openSocket(req, socket, head, response, result, handler) {
+// Switches the connection of a handshake; `early` has what the client has sent after it.
+function openSocket(req, socket, early, response, result, handler) {
   let fields;
-  response.body = result[2];
+  [response.status, response.headers, response.body] = [101, result[1], result[2]];
   try {
     fields = fieldsOf(readHead(result[1]).text).filter((value, index, all) => keeps(all[index - (index % 2)]));
   } catch (exception) {
@@ -143,13 +143,26 @@ function openSocket(req, socket, head, response, result, handler) {
     return;
   }
   req.rondoProtocol = protocolOf(req, fields);
+  req.headers["sec-websocket-protocol"] = req.rondoProtocol || undefined; // ws refuses lists that are not valid
   req.rondoFields = fields;
   response.res.detachSocket(socket);
+  takeOver(req, socket, early.give(), response, handler);
+}
+
+// ws answers extensions that are not valid by itself, and then calls nobody.
+function takeOver(req, socket, head, response, handler) {
+  let isOpen = false;
   server ??= makeServer();
   server.handleUpgrade(req, socket, head, (ws) => {
+    isOpen = true;
     response.end();
     new WebSocketEndpoint(socket, response.env, handler, ws);
   });
+  if (isOpen) {
+    if (socket.isPaused()) socket.resume();
+  } else {
+    response.leave([400, ruby.nil, response.body]);
+  }
 }
 
 function keeps(name) {
