@@ -71,14 +71,8 @@ function readBody(facts, socket, head, done) {
   return status === 0 ? body.collectFrom(socket, head, facts.length, done) : done(status);
 }
 
-// For the event `upgrade`. The answer to the request before it leaves first.
+// For the event `upgrade`, when it has its turn.
 function handleUpgrade(requests, req, socket, head) {
-  const before = socket._httpMessage;
-  if (before) {
-    socket.on("error", () => socket.destroy());
-    before.once("close", () => handleUpgrade(requests, req, socket, head));
-    return undefined;
-  }
   const res = makeResponse(req, socket);
   const facts = factsOf(req.rawHeaders);
   const refused = refusalOf(req, facts);

@@ -12,6 +12,8 @@ module.exports = {
   maxTargetBytes: 12288,
   maxBodyBytes: 1073741824,
   totalBodyBytes: 268435456, // bodies are in memory here, not in files: this is total_input_bytes of all clients
+  maxPipelined: 32, // requests of a connection that wait for earlier answers; then it is not read
+  totalPipelined: 16384, // of all connections; each takes some kilobytes
   headTimeout: 30000,
   bodyTimeout: 30000,
   writeTimeout: 120000, // longer than on MRI: Node does not tell what the kernel has not sent

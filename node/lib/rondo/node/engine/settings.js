@@ -21,6 +21,8 @@ const SETTINGS = {
   max_header_value_bytes: ["maxValueBytes", 256, MI],
   max_body_bytes: ["maxBodyBytes", 0, 1024 * GI, NO_LIMIT],
   total_body_bytes: ["totalBodyBytes", KI, 1024 * GI],
+  max_pipelined_requests: ["maxPipelined", 1, 100000],
+  total_pipelined_requests: ["totalPipelined", 1, 10000000],
   total_output_bytes: ["totalOutputBytes", 64 * KI, 1024 * GI],
   max_response_bytes: ["maxResponseBytes", 64 * KI, 1024 * GI],
   max_message_bytes: ["maxMessageBytes", 125, GI],
