@@ -81,7 +81,11 @@ class Requests {
   answer(response, result) {
     const handler = response.env.get("rack.upgrade");
     if (handler === undefined || handler === ruby.nil) return response.send(result);
-    return takeHandler(response, result, handler, openStream);
+    try {
+      return takeHandler(response, result, handler, openStream);
+    } catch (exception) {
+      return response.fail(exception);
+    }
   }
 }
 
