@@ -101,7 +101,7 @@ class NodeLeavingTest < Minitest::Test
     wait_until { get("/waiting") == "1" }
     client.write(WebsocketFrames.frame(WebsocketFrames::TEXT, "x" * 100_000))
     get("/go")
-    client.await("early").await("x" * 100_000)
+    client.await("\x81\x015".b).await("\x81\x06100000".b)
   ensure
     client&.close
   end

@@ -45,7 +45,13 @@ class Visitor
   end
 
   def on_message(client, data)
-    client.write(data)
+    word, name = data.split(" ", 2)
+    case word
+    when "subscribe" then client.write(client.subscribe(name).inspect)
+    when "unsubscribe" then client.write(client.unsubscribe(name).inspect)
+    when "wait" then later(nil)
+    else client.write(data.bytesize.to_s)
+    end
   end
 
   def on_close(client)

@@ -8,6 +8,7 @@ const https = require("node:https");
 const limits = require("./limits");
 const stopping = require("./stopping");
 const { Clients } = require("./clients");
+const { Connections } = require("./connections");
 const { dateNow } = require("./head");
 const { Requests } = require("./requests");
 const { handleUpgrade } = require("./handshake");
@@ -17,7 +18,7 @@ function options(tls) {
   return {
     ...tls, maxHeaderSize: limits.maxHeadBytes, keepAlive: false, noDelay: true, requireHostHeader: true,
     keepAliveTimeout: limits.keepAliveTimeout, headersTimeout: limits.headTimeout, requestTimeout: 0,
-    connectionsCheckingInterval: 5000, insecureHTTPParser: false,
+    connectionsCheckingInterval: 5000, insecureHTTPParser: false, handshakeTimeout: limits.headTimeout,
   };
 }
 
@@ -41,6 +42,7 @@ function makeServer(application, settings) {
   });
   server.on("connect", (req, socket) => waitGivenAway(socket, () => refuseConnect(socket)));
   server.on("clientError", (error, socket) => refuse(error, socket));
+  new Connections(limits.maxConnections).watch(server);
   server.rondoClients = new Clients(limits);
   server.rondoClients.watch(server);
   return server;

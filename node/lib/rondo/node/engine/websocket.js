@@ -6,6 +6,7 @@
 const { WebSocketServer } = require("ws");
 const limits = require("./limits");
 const log = require("./log");
+const messages = require("./messages");
 const ruby = require("./ruby");
 const { Endpoint } = require("./endpoint");
 const { fieldsOf, readHead } = require("./head");
@@ -31,6 +32,7 @@ function makeServer() {
     handleProtocols: (offered, req) => req.rondoProtocol || false,
   });
   made.on("headers", completeHead);
+  messages.watch();
   return made;
 }
 
@@ -41,9 +43,13 @@ class WebSocketEndpoint extends Endpoint {
   constructor(socket, env, handler, ws) {
     super("websocket", env, handler, socket);
     this.ws = ws;
+    this.waitingBytes = 0; // of messages that wait for a callback
     this.lastHeard = Date.now();
     ws.on("message", (bytes, isBinary) => this.take(bytes, isBinary));
-    ws.on("close", (code, reason) => this.ended(code, reason.toString()));
+    ws.on("close", (code, reason) => {
+      messages.release(this, this.waitingBytes);
+      this.ended(code, reason.toString());
+    });
     ws.on("error", (error) => { this.closeCode ||= error[Symbol.for("status-code")] || 0; });
     ws.on("pong", () => { this.lastHeard = Date.now(); });
     this.setTimeout(limits.pingInterval);
@@ -53,8 +59,20 @@ class WebSocketEndpoint extends Endpoint {
   take(bytes, isBinary) {
     this.lastHeard = Date.now();
     const data = isBinary ? ruby.Opal.enc(bytes.toString("latin1"), "ASCII-8BIT") : bytes.toString("utf8");
-    this.call("on_message", data);
+    if (!this.busy) return this.call("on_message", data);
+    if (!messages.hold(this, bytes.length)) return this.abort(1013);
+    this.enqueue(() => {
+      messages.release(this, bytes.length);
+      return this.invoke(this.handler, "on_message", [data]);
+    });
     if (this.jobs.length >= limits.maxWaitingMessages) this.ws.pause();
+    return undefined;
+  }
+
+  // Bytes of a message that has not come completely; only ws knows them.
+  incomplete() {
+    const receiver = this.ws._receiver;
+    return receiver ? (receiver._bufferedBytes || 0) + (receiver._totalPayloadLength || 0) : 0;
   }
 
   caughtUp() {
