@@ -94,6 +94,15 @@ class NodeBodiesTest < Minitest::Test
     assert_free
   end
 
+  # Nor do the files of its form.
+  def test_an_application_that_keeps_a_file_of_a_form
+    form = "--b\r\ncontent-disposition: form-data; name=a; filename=f\r\n\r\n#{"x" * LARGE}\r\n--b--\r\n"
+    head = "POST /keep-file HTTP/1.1\r\nhost: a\r\ncontent-type: multipart/form-data; boundary=b\r\ncontent-length: #{form.bytesize}\r\n\r\n"
+    assert_equal LARGE.to_s, RawClient.open(@server.url) { |client| client.request(head + form).body }
+    assert_equal "0", get("/kept")
+    assert_free
+  end
+
   def test_a_body_that_stops
     @server.stop
     @server = NodeProcess.new(APP, args: ["--set", "total_body_bytes=1m", "--set", "max_body_bytes=900k", "--set", "body_timeout_ms=50"])

@@ -5,6 +5,8 @@
 # on Node only.
 # SPDX-License-Identifier: MIT
 
+require "rack/multipart"
+
 WAITING = []
 NOTES = []
 KEPT = []
@@ -113,8 +115,11 @@ run lambda { |env|
   when "/parts" then later([200, {}, [name]])
   when "/stream" then streamed(env)
   when "/noted" then note(env, name) && [200, {}, Noting.new(name)]
-  when "/keep" then KEPT << env && [200, {}, ["kept"]]
-  when "/kept" then [200, {}, [KEPT.map { |one| one["rack.input"].closed? && `#{one["rack.input"]}.bytes.length` }.join(" ")]]
+  when "/keep" then KEPT << env["rack.input"] && [200, {}, ["kept"]]
+  when "/keep-file"
+    KEPT << Rack::Multipart.parse_multipart(env)["a"][:tempfile]
+    [200, {}, [KEPT.last.read.bytesize.to_s]]
+  when "/kept" then [200, {}, [KEPT.map { |one| one.closed? && `#{one}.bytes.length` }.join(" ")]]
   when "/file" then note(env, "file") && later([200, {}, OnDisk.new(name)])
   when "/later-raise" then note(env, name) && failing
   when "/later-visit" then note(env, name) && visited(env, later([200, {}, Noting.new(name)]))

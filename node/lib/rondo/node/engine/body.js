@@ -17,10 +17,11 @@ function hold(input) {
   held += input.held;
 }
 
-// The answer is over: nobody can read the input any more, and it keeps no memory.
+// The answer is over: nobody can read the input any more, nor the files of its form, and it keeps no memory.
 function release(input) {
   input.closed = true;
   input.bytes = EMPTY;
+  if (input.held > 0) input.files?.forEach(release);
   held -= input.held;
   input.held = 0;
 }

@@ -1,6 +1,6 @@
-// Requests that come before the answer to an earlier one of their connection has left. Node parses all that it has read;
-// here they wait for their turn, so the application has one of them at a time, and none behind the last answer of a
-// connection. A client with many of them is not read.
+// Requests that come before the answer to an earlier one of their connection has left. Node parses all that it has
+// read; here they wait for their turn, so the application has one of them at a time, and none behind the last answer of
+// a connection. A client with many of them is not read.
 // SPDX-License-Identifier: MIT
 
 "use strict";
@@ -46,7 +46,7 @@ class Turns {
   refuse() {
     if (Date.now() - complained >= 1000) {
       complained = Date.now();
-      log.error(`${limits.totalPipelined} requests wait for earlier answers (total_pipelined_requests): more are dropped`);
+      log.error(`${total} requests wait for earlier answers (total_pipelined_requests): more are dropped`);
     }
     this.drop();
     this.refused = true;

@@ -49,6 +49,7 @@ module Rack
           raise Error, "multipart upload exceeds limit of #{BODY_BYTES} bytes"
         end
 
+        @input = input
         @bytes = `input.bytes`
         @line = `Buffer.from("\r\n--" + Opal.rondo.text.toLatin1(boundary), "latin1")`
         @parts = []
@@ -88,7 +89,7 @@ module Rack
       def cut(from)
         blank = `findBlank(#{@bytes}, from, #{HEAD_BYTES})`
         too_large_or_short(from) if blank.negative?
-        part = Part.new(`Opal.rondo.text.fromBytes(#{@bytes}.subarray(from, blank)).toString()`)
+        part = Part.new(`Opal.rondo.text.fromBytes(#{@bytes}.subarray(from, blank)).toString()`, @input)
         take(part, blank - from + 2)
         start = blank + 4
         place = `findLine(#{@bytes}, #{@line}, start)`

@@ -15,8 +15,10 @@ module Rack
       MOST_BYTES = 1536
 
       # @param head [String] header lines
-      def initialize(head)
+      # @param input [Rondo::Input] the body that it is a part of
+      def initialize(head, input)
         @head = head
+        @input = input
         @fields = read_fields
       end
 
@@ -52,9 +54,11 @@ module Rack
 
       private
 
+      # Its bytes are those of the body, so it is closed together with it.
       def file
         input = Rondo::Input.new
-        `Object.assign(input, { bytes: #{@bytes}, position: 0, closed: false })`
+        `Object.assign(input, { bytes: #{@bytes}, position: 0, closed: false, held: 0 })`
+        `(#{@input}.files ??= []).push(input)`
         input
       end
 
