@@ -63,20 +63,21 @@ class NodeTurnsTest < Minitest::Test
     assert_equal "100000", client.write("x" * 100_000).response.body
   end
 
-  # A client that sends for ever and reads nothing.
+  # A client that sends for ever. None of its requests has an answer that would stop Node.
   def test_a_connection_is_not_read_while_many_wait
-    client = open.write(request("/parts?1"))
-    wait_for_waiting(1)
-    requests = request("/size") * 1000
+    client = open
+    requests = request("/parts?1") * 1000
     sent = 0
     while sent < 40_000_000 && client.socket.wait_writable(2)
       part = client.socket.write_nonblock(requests.byteslice((sent % requests.bytesize)..), exception: false)
       sent += part if part.is_a?(Integer)
     end
     assert_operator sent, :<, 40_000_000
-    get("/go")
-    assert_equal "1", client.response.body
-    100.times { assert_equal "0", client.response.body }
+    3.times do
+      wait_for_waiting(1)
+      get("/go")
+      assert_equal "1", client.response.body
+    end
   end
 
   def test_what_all_connections_may_have_waiting
@@ -94,12 +95,12 @@ class NodeTurnsTest < Minitest::Test
 
   def test_nothing_is_served_behind_the_last_answer
     { "connection: close\r\n" => 200, "content-length: 99999999999\r\n" => 413, "transfer-encoding: gzip\r\n" => 501 }.each do |field, status|
-      client = open.write(request("/size", field) + request("/noted?behind"))
+      client = open.write(request("/size", field) + request("/called?behind"))
       assert_equal [status, true], [client.response.status, client.closed?], field
     end
-    client = open.write("GET /size HTTP/1.1\r\n\r\n#{request("/noted?behind")}")
+    client = open.write("GET /size HTTP/1.1\r\n\r\n#{request("/called?behind")}")
     assert_equal [400, true], [client.response.status, client.closed?]
-    client = open.write(request("/parts?1") + request("/%") + request("/size", "x: #{"y" * 90_000}\r\n") + request("/noted?behind"))
+    client = open.write(request("/parts?1") + request("/%") + request("/size", "x: #{"y" * 90_000}\r\n") + request("/called?behind"))
     wait_for_waiting(1)
     get("/go")
     assert_equal [200, 200, 431, true], [*Array.new(3) { client.response.status }, client.closed?]
@@ -109,7 +110,7 @@ class NodeTurnsTest < Minitest::Test
   def test_a_client_that_leaves_while_its_requests_wait
     server("--set", "total_pipelined_requests=20")
     2.times do
-      client = open.write(request("/parts?1") + request("/noted?behind") + (request("/size") * 14))
+      client = open.write(request("/parts?1") + request("/called?behind") + (request("/size") * 14))
       wait_for_waiting(1)
       client.reset
       get("/go")

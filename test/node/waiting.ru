@@ -114,6 +114,7 @@ run lambda { |env|
   when "/wait" then note(env, name) && later([200, {}, Noting.new(name)])
   when "/parts" then later([200, {}, [name]])
   when "/stream" then streamed(env)
+  when "/called" then NOTES << "#{name} called" && [200, {}, []]
   when "/noted" then note(env, name) && [200, {}, Noting.new(name)]
   when "/keep" then KEPT << env["rack.input"] && [200, {}, ["kept"]]
   when "/keep-file"
