@@ -11,19 +11,20 @@ const PART_BYTES = 256; // what each part takes besides its bytes
 
 let held = 0;
 
-// From the call of the application on: the bytes of `input` (rack.input) count until `release`.
-function hold(input) {
-  input.held = input.bytes.length + PART_BYTES;
-  held += input.held;
+// From the call of the application on. Returns what has to be given to `release`.
+function hold(bytes) {
+  const count = bytes.length + PART_BYTES;
+  held += count;
+  return count;
 }
 
-// The answer is over: nobody can read the input any more, nor the files of its form, and it keeps no memory.
-function release(input) {
-  input.closed = true;
-  input.bytes = EMPTY;
-  if (input.held > 0) input.files?.forEach(release);
-  held -= input.held;
-  input.held = 0;
+// The answer is over: nobody can read rack.input any more, nor the files of its form, and they keep no memory.
+function release(input, count) {
+  held -= count;
+  for (const one of [input, ...(input.files || [])]) {
+    one.closed = true;
+    one.bytes = EMPTY;
+  }
 }
 
 // The status of a refusal by the length that the client names, or 0.

@@ -20,17 +20,11 @@ function descriptors() {
   }
 }
 
-// A socket of TLS covers another one; a connection that Node has given away is in use.
-function isUnused(socket) {
-  return socket.parser !== null && !socket._httpMessage && !socket.rondoCovered && !socket.destroyed &&
-    socket.rondoSeen === socket.bytesRead;
-}
-
 class Connections {
   // @param most connections; 0: as many as there are descriptors
   constructor(most) {
     this.most = most || Math.max(descriptors() - RESERVED, 1);
-    this.sockets = new Set();
+    this.sockets = new Map(); // socket → how many bytes it had read at the last look
     this.count = 0;
     this.unused = null; // those that were unused at the last look, as far as they have not been closed
     this.refused = 0;
@@ -44,14 +38,14 @@ class Connections {
       return this.add(socket);
     });
     server.on("secureConnection", (socket) => {
-      if (socket._parent) socket._parent.rondoCovered = true;
+      if (socket._parent) this.sockets.delete(socket._parent); // it is the one below
       this.add(socket);
     });
     setInterval(() => this.look(), LOOK).unref();
   }
 
   add(socket) {
-    this.sockets.add(socket);
+    this.sockets.set(socket, -1);
     socket.on("close", () => this.sockets.delete(socket));
   }
 
@@ -59,7 +53,7 @@ class Connections {
     this.unused ??= this.findUnused();
     while (this.unused.length > 0) {
       const socket = this.unused.pop();
-      if (isUnused(socket)) {
+      if (this.isUnused(socket)) {
         socket.destroy();
         return true;
       }
@@ -67,9 +61,14 @@ class Connections {
     return false;
   }
 
+  // A connection that Node has given away is in use.
+  isUnused(socket) {
+    return socket.parser !== null && !socket._httpMessage && this.sockets.get(socket) === socket.bytesRead;
+  }
+
   // The one that is closed first is the last one.
   findUnused() {
-    const found = [...this.sockets].filter(isUnused).reverse();
+    const found = [...this.sockets.keys()].filter((socket) => this.isUnused(socket)).reverse();
     const isSilent = (socket) => socket.bytesRead === 0;
     return [...found.filter((socket) => !isSilent(socket)), ...found.filter(isSilent)];
   }
@@ -82,7 +81,7 @@ class Connections {
   // While there is room, nothing is asked of the connections but how much they have said.
   look() {
     this.unused = null;
-    for (const socket of this.sockets) socket.rondoSeen = socket.bytesRead;
+    for (const socket of this.sockets.keys()) this.sockets.set(socket, socket.bytesRead);
     if (this.refused === 0) return;
     log.error(`${this.refused} connections were closed: ${this.most} are open and in use (max_connections)`);
     this.refused = 0;

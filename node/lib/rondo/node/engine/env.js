@@ -160,7 +160,6 @@ function makeInput(body) {
   input.bytes = body;
   input.position = 0;
   input.closed = false;
-  input.held = 0; // see body.js
   return input;
 }
 

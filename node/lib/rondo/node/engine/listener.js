@@ -29,13 +29,9 @@ function makeServer(application, settings) {
   const requests = new Requests(application, tls ? "https" : "http", settings.hints);
   const server = tls ? https.createServer(options(tls)) : http.createServer(options(null));
   server.maxHeadersCount = 0;
-  server.on("request", (req, res) => {
-    if (isItsTurn(res)) return requests.take(req, res);
-    return wait(req, res, () => requests.take(req, res));
-  });
+  server.on("request", (req, res) => (isItsTurn(res) ? requests.take(req, res) : wait(requests, "take", req, res)));
   server.on("checkContinue", (req, res) => {
-    if (isItsTurn(res)) return requests.takeExpecting(req, res);
-    return wait(req, res, () => requests.takeExpecting(req, res));
+    return isItsTurn(res) ? requests.takeExpecting(req, res) : wait(requests, "takeExpecting", req, res);
   });
   server.on("upgrade", (req, socket, head) => {
     waitGivenAway(socket, () => handleUpgrade(requests, req, socket, head));

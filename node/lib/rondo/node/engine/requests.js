@@ -62,7 +62,7 @@ class Requests {
     if (this.hints && req.httpVersionMinor === 1) env.set("rack.early_hints", earlyHints(res));
     const response = new Response(req, res, env);
     response.openSocket = openSocket;
-    if (bytes !== null) body.hold(response.input);
+    if (bytes !== null) response.held = body.hold(bytes);
     let result;
     try {
       result = this.application(env);

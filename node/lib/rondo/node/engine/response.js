@@ -24,6 +24,7 @@ class Response {
     this.res = res;
     this.env = env;
     this.input = env.get("rack.input");
+    this.held = 0; // what its body counts: body.js
     this.body = null;
     this.status = 0;
     this.headers = ruby.nil;
@@ -285,7 +286,8 @@ class Response {
     if (this.over) return;
     this.over = true;
     this.closeBody();
-    release(this.input);
+    this.input.closed = true;
+    if (this.held > 0) release(this.input, this.held);
     const callables = this.env.get("rack.response_finished");
     if (Array.isArray(callables) && callables.length > 0) this.callFinished(callables);
   }

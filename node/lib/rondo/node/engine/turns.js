@@ -102,10 +102,10 @@ function turnsOf(socket) {
   return socket.rondoTurns;
 }
 
-// For a request whose answer has to wait.
-function wait(req, res, run) {
+// For a request whose answer has to wait; `method` of `requests` takes it.
+function wait(requests, method, req, res) {
   const { socket } = req;
-  if (socket.writable) turnsOf(socket).add(res, run);
+  if (socket.writable) turnsOf(socket).add(res, () => requests[method](req, res));
 }
 
 // For a connection that Node has given away. Its listeners are gone, which answers before need.

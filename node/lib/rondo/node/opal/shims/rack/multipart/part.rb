@@ -57,7 +57,7 @@ module Rack
       # Its bytes are those of the body, so it is closed together with it.
       def file
         input = Rondo::Input.new
-        `Object.assign(input, { bytes: #{@bytes}, position: 0, closed: false, held: 0 })`
+        `Object.assign(input, { bytes: #{@bytes}, position: 0, closed: false })`
         `(#{@input}.files ??= []).push(input)`
         input
       end
