@@ -31,8 +31,8 @@ class NodeClusterTest < Minitest::Test
   end
 
   # @return [Array<Integer>] ids of the workers that have booted
-  def workers(server)
-    server.wait_for_log(/(?:Worker \d+ \(PID: \d+\) booted.*){#{WORKERS}}/mo)
+  def workers(server, count = WORKERS)
+    server.wait_for_log(/(?:Worker \d+ \(PID: \d+\) booted.*){#{count}}/m)
     server.log.scan(/Worker \d+ \(PID: (\d+)\) booted/).flatten.map(&:to_i)
   end
 
@@ -62,6 +62,19 @@ class NodeClusterTest < Minitest::Test
     resumed = RawClient.new(server.url)
     resumed.write("GET /kept HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\nlast-event-id: 2\r\n\r\n").await("data: m3\n\n")
     assert_equal %w[3 m2 4 m3], resumed.buffer.scan(/^(?:id|data): (.*)$/).flatten
+  end
+
+  # The newest messages for which there is room in hub_queue_bytes.
+  def test_a_replay_is_bounded
+    server = start("-w", "2", "--set", "hub_queue_bytes=64k")
+    10.times { |number| get(server, "/keep?#{number}#{"x" * 10_000}") }
+    stream = RawClient.new(server.url).write("GET /kept HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n").await("\r\n\r\n")
+    get(server, "/keep?last")
+    stream.await("data: last\n\n")
+    assert_equal %w[6 7 8 9 10 11], stream.buffer.scan(/^id: (.*)$/).flatten.last(6)
+    assert_operator stream.buffer.bytesize, :<, 80_000
+  ensure
+    stream&.close
   end
 
   def test_a_killed_worker_comes_back
@@ -112,6 +125,51 @@ class NodeClusterTest < Minitest::Test
     assert(wait_until { ids.none? { |id| File.exist?("/proc/#{id}/exe") } })
   end
 
+  # A request that has begun is answered.
+  def test_a_worker_whose_master_is_killed
+    server = start("-w", "1")
+    client = RawClient.new(server.url)
+    client.write("GET /slow HTTP/1.1\r\nhost: a\r\n\r\n").await("begin")
+    id = workers(server, 1).first
+    server.signal("KILL")
+    assert_equal "beginend", client.response.body
+    client.close
+    assert(wait_until { !File.exist?("/proc/#{id}/exe") })
+  end
+
+  def test_a_worker_that_does_not_stop
+    server = start("-w", "1", "--set", "drain_timeout_ms=0")
+    client = RawClient.new(server.url).write("GET /block HTTP/1.1\r\nhost: a\r\n\r\n")
+    server.wait_for_log(/blocking/)
+    assert server.stop(signal: "TERM").success?
+    assert_match(/Worker 0 \(PID: \d+\) does not stop: it is killed/, server.log)
+  ensure
+    client&.close
+  end
+
+  # The application loads until a file is there.
+  def test_a_stop_while_workers_boot
+    Dir.mktmpdir do |folder|
+      go = File.join(folder, "go")
+      log = File.join(folder, "log")
+      pid = Process.spawn({ "RONDO_NODE_CACHE" => NodeProcess::CACHE, "GO" => go }, *NodeProcess::COMMAND, "-p", "0", "-w", "2", File.expand_path("boots_long.ru", __dir__), %i[out err] => log)
+      assert(wait_until { File.read(log).scan("loading").size == 2 })
+      Process.kill("TERM", pid)
+      assert(wait_until { File.read(log).include?("Gracefully stopping") })
+      File.write(go, "")
+      ended = wait_until { Process.wait2(pid, Process::WNOHANG) } or Process.kill("KILL", pid)
+      assert ended&.last&.success?, File.read(log)
+    end
+  end
+
+  def test_a_worker_that_ends_as_it_boots
+    server_class = Class.new(NodeProcess) { define_method(:wait_until_listening) { |*_| @urls = [] } }
+    server = server_class.new(File.expand_path("ends_at_boot.ru", __dir__), args: ["-w", "1"]).tap { |one| @servers << one }
+    server.wait_for_log(/(?:ended by exit 3: starting another one.*){4}/m)
+    server.stop
+    refute_includes server.log, "TypeError"
+  end
+
   def test_an_address_in_use
     held = TCPServer.new("127.0.0.1", 0)
     %w[0 2].each do |count|
@@ -144,6 +202,30 @@ class NodeClusterTest < Minitest::Test
       assert Process.wait2(pid).last.success?
       refute_path_exists pid_file
       assert_includes File.read(log_file), "- Goodbye!"
+    end
+  end
+
+  # The one that is written last is that of the server that runs.
+  def test_the_file_for_the_process_id_of_another_server
+    Dir.mktmpdir do |folder|
+      pid_file = File.join(folder, "pid")
+      %w[0 2].each do |count|
+        server = start("-P", pid_file, "-w", count)
+        output, status = run_node("-b", "127.0.0.1", "-p", server.port.to_s, "-P", pid_file, "-w", count, APP)
+        assert_equal 1, status.exitstatus, output
+        assert_equal "#{server.pid}\n", File.read(pid_file)
+        File.write(pid_file, "1\n")
+        server.stop
+        assert_equal "1\n", File.read(pid_file)
+      end
+    end
+  end
+
+  def test_a_file_for_the_process_id_that_cannot_be_written
+    %w[0 2].each do |count|
+      output, status = run_node("-b", "127.0.0.1", "-p", "0", "-P", "/none/pid", "-w", count, APP)
+      assert_equal ["rondo: ENOENT: no such file or directory, open '/none/pid'"], output.lines(chomp: true).grep(/^rondo/)
+      assert_equal 1, status.exitstatus
     end
   end
 

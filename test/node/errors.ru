@@ -66,6 +66,23 @@ class Talker
   end
 end
 
+# Nobody can say what it is.
+class Nameless
+  def self.inspect
+    raise "no name"
+  end
+
+  def on_message(_client, data)
+    return `Promise.reject(#{RuntimeError.new("a promise failed")})` if data == "promise"
+
+    raise "a callback failed"
+  end
+
+  def on_close(client)
+    puts "somebody without a name was closed with #{client.close_code}"
+  end
+end
+
 def deep(depth)
   deep(depth + 1) + 1
 end
@@ -91,6 +108,9 @@ run lambda { |env|
   when "/talk"
     env["rack.upgrade"] = Talker.new(env["QUERY_STRING"])
     [200, {}, ["plain"]]
+  when "/nameless"
+    env["rack.upgrade"] = Nameless.new
+    [200, {}, []]
   when "/timer"
     `setTimeout(#{-> { raise "in a timer" }}, 1)`
     [200, {}, []]

@@ -70,6 +70,17 @@ class NodeErrorsTest < Minitest::Test
     server.wait_for_log(/Talker#on_message: RuntimeError: a callback failed/)
   end
 
+  def test_a_callback_that_raises_in_a_handler_without_a_name
+    %w[now promise].each do |word|
+      before = server.log.bytesize
+      peer = WebsocketPeer.new(server.url, "nameless")
+      assert_equal 1011, peer.say(word).hear_close.first
+      peer.close
+      server.wait_for_log(/\?#on_message: RuntimeError: a (?:callback|promise) failed/, from: before)
+      server.wait_for_log(/somebody without a name was closed with 1011/, from: before)
+    end
+  end
+
   # It reads nothing: what waits for it is bounded, and it is closed.
   def test_a_stalled_websocket
     peer = WebsocketPeer.new(server.url, "talk", receive_buffer: 4096)
@@ -242,6 +253,11 @@ class NodeErrorsTest < Minitest::Test
 
   def test_a_client_that_leaves_in_a_large_answer
     RawClient.open(server.url, receive_buffer: 4096) { |client| client.write("GET /large HTTP/1.1\r\nhost: a\r\n\r\n").await("HTTP") }
+  end
+
+  def test_a_handler_without_a_name_for_an_ordinary_request
+    assert_equal 500, get("/nameless").status
+    server.wait_for_log(%r{GET /nameless: RuntimeError: no name})
   end
 
   def test_a_handler_for_an_ordinary_request_is_ignored

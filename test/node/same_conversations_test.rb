@@ -43,7 +43,7 @@ class SameConversationsTest < Minitest::Test
   # mask for one that has not come completely.
   UWS_UNLIKE = ["too large", "a frame without a mask"].freeze
   HANDSHAKES = {
-    "protocols" => "Sec-WebSocket-Protocol: a, b\r\n", "an extension of nobody" => "Sec-WebSocket-Extensions: x\r\n",
+    "protocols" => "Sec-WebSocket-Protocol: a, b\r\n", "protocols that are not valid" => "Sec-WebSocket-Protocol: a,,b\r\n", "an extension of nobody" => "Sec-WebSocket-Extensions: x\r\n",
     "plain" => ""
   }.freeze
 

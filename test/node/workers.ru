@@ -42,6 +42,9 @@ run lambda { |env|
   when "/keep" then Rondo.publish("kept", env["QUERY_STRING"])
   when "/slow" then next [200, { "content-length" => "8" }, slow]
   when "/exit" then `process.exit(3)`
+  when "/block"
+    puts "blocking"
+    `while (true);`
   end
   [200, {}, [`process.pid.toString()`]]
 }

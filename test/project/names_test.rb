@@ -160,7 +160,7 @@ class NamesTest < Minitest::Test
 
   # The text of all files, read when it is first needed.
   class Tree
-    FOLDERS = "{bench,bin,examples,exe,ext,gems,lib,test,tools}/**/*"
+    FOLDERS = "{bench,bin,examples,exe,ext,gems,lib,node/lib,test,tools}/**/*"
     LEFT_OUT = %r{\Atest/corpus/|\Abench/(?:results|\.build)/|\.(?:so|bundle|mark|md)\z|\Atest/project/names_test\.rb\z}
 
     def self.text(path)

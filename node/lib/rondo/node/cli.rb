@@ -23,7 +23,8 @@ module Rondo
         [:"early-hints", "--early-hints", "let the application send 103"],
         [:engine, "--engine NAME", %w[node uws], "what serves HTTP: node, or uws for uWebSockets.js (%s)"],
         [:"uws-file", "--uws-file FILE", "the uws.js of a uWebSockets.js that is installed already"],
-        [:workers, "-w", "--workers NUMBER", "processes that serve; 0: one process without a master (%s)"]
+        [:workers, "-w", "--workers NUMBER", "processes that serve; 0: one process without a master (%s)"],
+        [:set, "--set NAME=VALUE", "one limit of the server; may be given several times"]
       ].freeze
       DEFAULTS = { bind: "every address", engine: "node" }.freeze
       private_constant :OPTIONS, :DEFAULTS
@@ -85,7 +86,9 @@ module Rondo
       end
 
       def server_words
-        @values.flat_map { |name, value| value == true ? ["--#{name}"] : ["--#{name}", value.to_s] }
+        @values.flat_map do |name, value|
+          value == true ? ["--#{name}"] : Array(value).flat_map { |one| ["--#{name}", one.to_s] }
+        end
       end
 
       def file(name)
@@ -108,6 +111,7 @@ module Rondo
 
       def set(name, value)
         return bind(value) if name == :bind
+        return (@values[:set] ||= []) << value if name == :set
 
         @values[name] = value
       end

@@ -1,14 +1,31 @@
 // Collects the body of a request before the application is called. It is in memory: its limits are max_body_bytes for
-// one request, and totalBodyBytes for all of them together.
+// one request, and total_body_bytes for all of them together. A body counts until the answer to its request is over.
 // SPDX-License-Identifier: MIT
 
 "use strict";
 
 const limits = require("./limits");
 
+const EMPTY = Buffer.alloc(0);
 const PART_BYTES = 256; // what each part takes besides its bytes
 
 let held = 0;
+
+// From the call of the application on. Returns what has to be given to `release`.
+function hold(bytes) {
+  const count = bytes.length + PART_BYTES;
+  held += count;
+  return count;
+}
+
+// The answer is over: nobody can read rack.input any more, nor the files of its form, and they keep no memory.
+function release(input, count) {
+  held -= count;
+  for (const one of [input, ...(input.files || [])]) {
+    one.closed = true;
+    one.bytes = EMPTY;
+  }
+}
 
 // The status of a refusal by the length that the client names, or 0.
 function refusal(facts) {
@@ -81,4 +98,4 @@ function collectFrom(socket, head, length, done) {
   look();
 }
 
-module.exports = { collect, collectFrom, refusal };
+module.exports = { collect, collectFrom, hold, refusal, release };

@@ -11,6 +11,8 @@ const { Channels } = require("./channels");
 const { History } = require("./history");
 const ruby = require("./ruby");
 
+const SUBSCRIPTION_BYTES = 256; // what each of them takes besides its name
+
 // What subscribers get: the same object for all of them, so that its bytes are made once.
 class Message {
   constructor(channel, data, id) {
@@ -44,6 +46,8 @@ class Bus {
     this.blocks = new Map();
     this.waiting = new Map();
     this.lastRequest = 0;
+    this.subscriptionBytes = 0; // of all clients
+    this.complained = 0; // when the log said that they have too many
     if (link) link.listen((message) => this.receive(message));
   }
 
@@ -79,8 +83,9 @@ class Bus {
   // From the master.
   receive(message) {
     if (message.replay !== undefined) {
-      this.waiting.get(message.replay)?.(message.messages);
+      const take = this.waiting.get(message.replay);
       this.waiting.delete(message.replay);
+      take?.(message.messages);
     } else {
       this.deliver(message.channel, message.data, message.id);
     }
@@ -98,6 +103,7 @@ class Bus {
     const subscription = this.open(name, isPattern, since ?? lastSeen(endpoint), take);
     endpoint.subscriptions.set(key, subscription);
     endpoint.subscriptionBytes += name.length;
+    this.subscriptionBytes += name.length + SUBSCRIPTION_BYTES;
     return true;
   }
 
@@ -105,7 +111,17 @@ class Bus {
     const fits = endpoint.subscriptions.size < limits.maxSubscriptions &&
       endpoint.subscriptionBytes + name.length <= limits.maxSubscriptionBytes;
     if (!fits) log.error("a client has max_subscriptions or max_subscription_bytes: one more is refused");
-    return fits;
+    return fits && this.hasRoomForAll(name);
+  }
+
+  // The log says so once in a second.
+  hasRoomForAll(name) {
+    if (this.subscriptionBytes + name.length + SUBSCRIPTION_BYTES <= limits.totalSubscriptionBytes) return true;
+    if (Date.now() - this.complained >= 1000) {
+      this.complained = Date.now();
+      log.error("all clients together have total_subscription_bytes: more subscriptions are refused");
+    }
+    return false;
   }
 
   // Messages of the past come first; what the history keeps and is published meanwhile is in the replay.
@@ -132,7 +148,7 @@ class Bus {
       for (const { channel, data, id } of messages) take(new Message(channel, data, id));
       later.filter((message) => message.id === 0 || message.id > lastId).forEach(take);
     });
-    this.link.send({ replay: request, name, isPattern, since });
+    if (!this.link.send({ replay: request, name, isPattern, since })) this.receive({ replay: request, messages: [] });
   }
 
   unsubscribe(endpoint, name, isPattern) {
@@ -146,6 +162,7 @@ class Bus {
   drop(endpoint, key, subscription) {
     endpoint.subscriptions.delete(key);
     endpoint.subscriptionBytes -= subscription.name.length;
+    this.subscriptionBytes -= subscription.name.length + SUBSCRIPTION_BYTES;
     this.channels.remove(subscription.name, subscription.isPattern, subscription);
   }
 

@@ -5,6 +5,7 @@
 "use strict";
 
 const cluster = require("node:cluster");
+const limits = require("./limits");
 const log = require("./log");
 const { Hub } = require("./hub");
 
@@ -12,6 +13,8 @@ const { Hub } = require("./hub");
 const SOON = 5000;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 10000;
+// What a worker may take to end when its time to let requests finish is over.
+const LAST_PAUSE = 5000;
 
 class Master {
   // @param environment of the workers
@@ -24,7 +27,8 @@ class Master {
     this.onEnd = onEnd;
     this.hub = new Hub();
     this.slots = [];
-    this.ready = 0;
+    this.booted = new Set(); // slots whose workers have served
+    this.listening = false;
     this.stopping = null;
     this.failed = false;
   }
@@ -42,23 +46,25 @@ class Master {
     slot.worker = worker;
     slot.began = Date.now();
     this.hub.add(worker);
-    worker.on("message", (message) => this.take(slot, message));
+    worker.on("message", (message) => this.take(slot, worker, message));
     worker.on("error", () => {}); // a message to a worker that has just died
     worker.on("exit", (code, signal) => this.exited(slot, worker, code, signal));
   }
 
-  take(slot, message) {
+  // What a worker says may arrive after its end.
+  take(slot, worker, message) {
     if (message.failed) return this.fail(slot, message.failed);
     if (!message.booted) return undefined;
-    log.info(`- Worker ${slot.index} (PID: ${slot.worker.process.pid}) booted`);
-    this.ready += 1;
-    if (this.ready === this.count) this.onListening(message.booted);
-    return undefined;
+    log.info(`- Worker ${slot.index} (PID: ${worker.process.pid}) booted`);
+    this.booted.add(slot);
+    if (this.booted.size < this.count || this.listening) return undefined;
+    this.listening = true;
+    return this.onListening(message.booted);
   }
 
   // What no worker can do once will not go better the next time.
   fail(slot, line) {
-    if (this.ready >= this.count) return log.error(`Worker ${slot.index}: ${line}`);
+    if (this.listening) return log.error(`Worker ${slot.index}: ${line}`);
     if (!this.failed) log.error(`rondo: ${line}`);
     this.failed = true;
     return this.stop("SIGINT");
@@ -74,10 +80,11 @@ class Master {
     return setTimeout(() => this.stopping || this.fork(slot), slot.pause);
   }
 
-  // A second signal does not wait.
+  // A second signal does not wait. A worker that does not end in its time is killed.
   stop(signal) {
     const again = this.stopping !== null;
     this.stopping = signal;
+    if (!again) setTimeout(() => this.kill(), (signal === "SIGTERM" ? limits.drainTimeout : 0) + LAST_PAUSE);
     for (const { worker } of this.slots) {
       if (worker && again) worker.process.kill("SIGKILL");
       if (worker && !again && worker.isConnected()) worker.send({ stop: signal });
@@ -85,18 +92,27 @@ class Master {
     this.endIfDone();
   }
 
+  kill() {
+    for (const { index, worker } of this.slots.filter((slot) => slot.worker)) {
+      log.error(`Worker ${index} (PID: ${worker.process.pid}) does not stop: it is killed`);
+      worker.process.kill("SIGKILL");
+    }
+  }
+
   endIfDone() {
     if (this.slots.every(({ worker }) => worker === null)) this.onEnd(this.failed ? 1 : 0);
   }
 }
 
-// In a worker: what the master says.
-function obey(worker) {
+// In a worker: what the master says, from the beginning. Returns what has to be called with the Worker that serves.
+function obey() {
+  let serving = null;
   const end = () => process.exit(0);
-  process.on("message", (message) => {
-    if (message.stop) worker.stop(message.stop, end);
-  });
-  process.on("disconnect", () => worker.stop("SIGTERM", end));
+  const stop = (signal) => (serving ? serving.stop(signal, end) : end());
+  process.on("message", (message) => message.stop && stop(message.stop));
+  process.on("disconnect", () => stop("SIGTERM"));
+  cluster.worker.exitedAfterDisconnect = true; // otherwise Node ends a worker at once when its master is gone
+  return (worker) => { serving = worker; };
 }
 
 module.exports = { Master, obey };

@@ -74,14 +74,28 @@ class Endpoint {
   runJobs() {
     this.busy = true;
     while (this.jobs.length > 0) {
-      const waiting = this.jobs.shift()();
+      const waiting = this.runJob(this.jobs.shift());
       if (waiting instanceof Promise) {
-        waiting.then(() => this.runJobs());
+        waiting.catch((exception) => this.broken(exception)).then(() => this.runJobs());
         return;
       }
     }
     this.busy = false;
     this.caughtUp();
+  }
+
+  runJob(job) {
+    try {
+      return job();
+    } catch (exception) {
+      return this.broken(exception);
+    }
+  }
+
+  // Not even the report of an exception has worked. The callbacks that wait are called nevertheless.
+  broken(exception) {
+    log.report("a callback", exception);
+    this.abort(1011);
   }
 
   // No callback waits any more.

@@ -35,6 +35,10 @@ class EventStream extends Endpoint {
     return !this.ending && !this.res.destroyed;
   }
 
+  incomplete() {
+    return 0;
+  }
+
   pending() {
     return this.res.destroyed ? -1 : this.res.writableLength;
   }
@@ -96,7 +100,7 @@ function openStream(response, result, handler) {
   const { res } = response;
   let head;
   try {
-    response.body = result[2];
+    [response.status, response.headers, response.body] = [200, result[1], result[2]];
     head = readHead(result[1]);
     writeHead(res, 200, streamFields(head), false, true);
   } catch (exception) {

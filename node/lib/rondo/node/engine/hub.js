@@ -8,30 +8,66 @@ const limits = require("./limits");
 const log = require("./log");
 const { History } = require("./history");
 
+const MESSAGE_BYTES = 128; // what each message takes besides its data
+
+function sizeOf(message) {
+  if (message.messages !== undefined) return message.messages.reduce((sum, one) => sum + sizeOf(one), MESSAGE_BYTES);
+  return MESSAGE_BYTES + (message.data === undefined ? 0 : message.data.length);
+}
+
 // Counts the bytes that wait for the other side.
 class Channel {
-  // @param peer a process or a worker with `send`
-  constructor(peer) {
+  // @param peer a process or a worker
+  // @param isThere whether it is connected
+  constructor(peer, isThere) {
     this.peer = peer;
+    this.isThere = isThere;
     this.waiting = 0;
     this.dropped = 0;
     this.complained = 0; // when the log said so
   }
 
-  // Returns whether there was room.
+  // Returns whether there was room, and somebody to take it.
   send(message) {
-    const size = message.data === undefined ? 0 : message.data.length;
+    const size = sizeOf(message);
     if (this.waiting + size > limits.hubQueueBytes) return false;
+    return this.pass(message, size);
+  }
+
+  // The newest messages of a replay for which there is room. It always leaves: its subscriber waits for it.
+  sendReplay(replay, messages) {
+    let size = MESSAGE_BYTES;
+    let from = messages.length;
+    while (from > 0 && this.waiting + size + sizeOf(messages[from - 1]) <= limits.hubQueueBytes) {
+      from -= 1;
+      size += sizeOf(messages[from]);
+    }
+    this.pass({ replay, messages: messages.slice(from) }, size);
+    return from === 0;
+  }
+
+  pass(message, size) {
+    if (!this.isThere()) return false;
+    let counts = true;
+    const taken = () => {
+      if (counts) this.waiting -= size;
+      counts = false;
+    };
     this.waiting += size;
-    this.peer.send({ hub: message }, () => { this.waiting -= size; });
-    return true;
+    try {
+      this.peer.send({ hub: message }, taken);
+      return true;
+    } catch {
+      taken();
+      return false;
+    }
   }
 }
 
 // In a worker.
 class Link {
   constructor() {
-    this.channel = new Channel({ send: (message, done) => process.connected && process.send(message, done) });
+    this.channel = new Channel(process, () => process.connected);
   }
 
   listen(take) {
@@ -54,7 +90,7 @@ class Hub {
 
   // A worker that takes part from now on.
   add(worker) {
-    const channel = new Channel({ send: (message, done) => worker.isConnected() && worker.send(message, done) });
+    const channel = new Channel(worker, () => worker.isConnected());
     this.channels.set(worker.id, channel);
     worker.on("message", (message) => {
       if (message.hub) this.take(message.hub, worker.id);
@@ -70,7 +106,8 @@ class Hub {
       this.history.setRule(...message.rule);
     } else if (message.replay !== undefined) {
       const { replay, name, isPattern, since } = message;
-      this.channels.get(from)?.send({ replay, messages: this.history.since(name, isPattern, since) });
+      const way = this.channels.get(from);
+      if (way && !way.sendReplay(replay, this.history.since(name, isPattern, since))) this.complain(from, way);
     } else {
       this.relay(message, from);
     }

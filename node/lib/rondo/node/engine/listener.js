@@ -8,15 +8,17 @@ const https = require("node:https");
 const limits = require("./limits");
 const stopping = require("./stopping");
 const { Clients } = require("./clients");
+const { Connections } = require("./connections");
 const { dateNow } = require("./head");
 const { Requests } = require("./requests");
 const { handleUpgrade } = require("./handshake");
+const { wait, waitGivenAway } = require("./turns");
 
 function options(tls) {
   return {
     ...tls, maxHeaderSize: limits.maxHeadBytes, keepAlive: false, noDelay: true, requireHostHeader: true,
     keepAliveTimeout: limits.keepAliveTimeout, headersTimeout: limits.headTimeout, requestTimeout: 0,
-    connectionsCheckingInterval: 5000, insecureHTTPParser: false,
+    connectionsCheckingInterval: 5000, insecureHTTPParser: false, handshakeTimeout: limits.headTimeout,
   };
 }
 
@@ -27,14 +29,24 @@ function makeServer(application, settings) {
   const requests = new Requests(application, tls ? "https" : "http", settings.hints);
   const server = tls ? https.createServer(options(tls)) : http.createServer(options(null));
   server.maxHeadersCount = 0;
-  server.on("request", (req, res) => requests.take(req, res));
-  server.on("checkContinue", (req, res) => requests.takeExpecting(req, res));
-  server.on("upgrade", (req, socket, head) => handleUpgrade(requests, req, socket, head));
-  server.on("connect", (req, socket) => refuseConnect(socket));
+  server.on("request", (req, res) => (isItsTurn(res) ? requests.take(req, res) : wait(requests, "take", req, res)));
+  server.on("checkContinue", (req, res) => {
+    return isItsTurn(res) ? requests.takeExpecting(req, res) : wait(requests, "takeExpecting", req, res);
+  });
+  server.on("upgrade", (req, socket, head) => {
+    waitGivenAway(socket, () => handleUpgrade(requests, req, socket, head));
+  });
+  server.on("connect", (req, socket) => waitGivenAway(socket, () => refuseConnect(socket)));
   server.on("clientError", (error, socket) => refuse(error, socket));
+  new Connections(limits.maxConnections).watch(server);
   server.rondoClients = new Clients(limits);
   server.rondoClients.watch(server);
   return server;
+}
+
+// Node gives a socket to the answer whose turn it is. Behind the last answer of a connection nobody has a turn.
+function isItsTurn(res) {
+  return res.socket !== null && res.socket.writable;
 }
 
 // Bytes that are no request: the answer of Node's parser, with the reasons of RFC 9110.

@@ -51,8 +51,17 @@ function backtrace(exception) {
   return String(exception.stack || "").split("\n").map(frame).filter((line) => line !== null).slice(0, MOST_FRAMES);
 }
 
+// What an application has defined anew may fail.
+function ask(object, method) {
+  try {
+    return String(object[method]());
+  } catch {
+    return "?";
+  }
+}
+
 function describe(exception) {
-  const name = exception.$$class ? exception.$$class.$name() : exception.name || "Error";
+  const name = exception.$$class ? ask(exception.$$class, "$name") : exception.name || "Error";
   const message = String(exception.message).slice(0, MESSAGE_MAX);
   return escape(`${name}: ${message}`).replaceAll("\n", "\n    | ");
 }
@@ -71,7 +80,7 @@ function reportRequest(env, exception) {
 // For a callback of `rack.upgrade`.
 function reportCallback(handler, name, exception) {
   const module = handler.$$is_a_module;
-  const owner = module ? handler.$inspect() : handler.$$class.$inspect();
+  const owner = ask(module ? handler : handler.$$class, "$inspect");
   report(`${owner}${module ? "." : "#"}${name}`, exception);
 }
 

@@ -5,6 +5,7 @@
 
 const fs = require("node:fs");
 const { parseArgs } = require("node:util");
+const settings = require("./settings");
 
 const OPTIONS = {
   port: { type: "string", short: "p", default: "9292" },
@@ -19,6 +20,7 @@ const OPTIONS = {
   workers: { type: "string", short: "w", default: "0" },
   engine: { type: "string", default: "node" },
   "uws-file": { type: "string" },
+  set: { type: "string", multiple: true, default: [] },
 };
 
 // What is wrong with the command line or with a file that it names.
@@ -50,15 +52,28 @@ function tlsOf(values) {
            files: { ca: values["ca-file"], cert: values["cert-file"], key: values["key-file"] } };
 }
 
+// What uWebSockets.js has its own way for.
+const NODE_ONLY = ["backlog", "close_timeout_ms", "head_timeout_ms", "keep_alive_timeout_ms", "max_connections",
+                   "max_pipelined_requests", "total_pipelined_requests"];
+
 function engineOf(values) {
   if (!["node", "uws"].includes(values.engine)) {
     throw new OptionError(`--engine must be node or uws, not ${JSON.stringify(values.engine)}`);
   }
   if (values.engine === "uws" && values["early-hints"]) throw new OptionError("--early-hints needs --engine node");
+  const name = values.set.map((word) => word.split("=")[0]).find((one) => NODE_ONLY.includes(one));
+  if (values.engine === "uws" && name) throw new OptionError(`--set ${name} needs --engine node`);
   return values.engine;
 }
 
-// Throws OptionError with one line.
+function applySettings(words) {
+  for (const word of words) {
+    const wrong = settings.set(word);
+    if (wrong) throw new OptionError(wrong);
+  }
+}
+
+// Throws OptionError with one line. The limits of `--set` hold from then on.
 function parse(words) {
   let values;
   try {
@@ -66,6 +81,7 @@ function parse(words) {
   } catch (error) {
     throw new OptionError(error.message.split("\n")[0]);
   }
+  applySettings(values.set);
   return {
     port: number(values, "port", 65535), host: values.bind, workers: number(values, "workers", 1024),
     tls: tlsOf(values), logFile: values["log-file"], pidFile: values["pid-file"],

@@ -62,6 +62,7 @@ class Requests {
     if (this.hints && req.httpVersionMinor === 1) env.set("rack.early_hints", earlyHints(res));
     const response = new Response(req, res, env);
     response.openSocket = openSocket;
+    if (bytes !== null) response.held = body.hold(bytes);
     let result;
     try {
       result = this.application(env);
@@ -69,13 +70,22 @@ class Requests {
       return response.fail(exception);
     }
     if (!(result instanceof Promise)) return this.answer(response, result);
-    return result.then((value) => this.answer(response, value), (exception) => response.fail(exception));
+    return result.then((value) => this.answerLater(response, value), (exception) => response.fail(exception));
+  }
+
+  // The client may have left meanwhile.
+  answerLater(response, result) {
+    return response.isOver() ? response.leave(result) : this.answer(response, result);
   }
 
   answer(response, result) {
     const handler = response.env.get("rack.upgrade");
     if (handler === undefined || handler === ruby.nil) return response.send(result);
-    return takeHandler(response, result, handler, openStream);
+    try {
+      return takeHandler(response, result, handler, openStream);
+    } catch (exception) {
+      return response.fail(exception);
+    }
   }
 }
 

@@ -10,6 +10,7 @@ const limits = require("./limits");
 const log = require("./log");
 const ruby = require("./ruby");
 const stopping = require("./stopping");
+const { release } = require("./body");
 const { dateNow, readHead, reason, refuse, writeHead } = require("./head");
 const { toWire } = require("./text");
 const { writeWhole } = require("./whole");
@@ -22,6 +23,8 @@ class Response {
     this.req = req;
     this.res = res;
     this.env = env;
+    this.input = env.get("rack.input");
+    this.held = 0; // what its body counts: body.js
     this.body = null;
     this.status = 0;
     this.headers = ruby.nil;
@@ -46,6 +49,16 @@ class Response {
     } catch (exception) {
       this.fail(exception);
     }
+  }
+
+  // The answer comes after its client has left: nothing of it is sent, and everything is closed.
+  leave(result) {
+    if (Array.isArray(result)) {
+      [, this.headers, this.body = null] = result;
+      this.status = Number(result[0]) || 0;
+    }
+    this.error = this.gone();
+    this.end();
   }
 
   hasNoBody() {
@@ -123,10 +136,20 @@ class Response {
     const end = part.start + part.length - 1;
     const stream = fs.createReadStream(null, { fd: file.descriptor, start: part.start, end });
     stream.on("error", () => this.res.destroy());
+    stream.on("end", () => this.endFile(stream.bytesRead === part.length));
     stream.on("close", () => this.end());
     this.res.on("close", () => stream.destroy());
-    stream.pipe(this.res);
+    stream.pipe(this.res, { end: false });
     return true;
+  }
+
+  // A file may have become shorter than the length that was promised: only the end of the connection can say it.
+  endFile(isWhole) {
+    if (isWhole) {
+      this.res.end();
+    } else {
+      this.res.destroy();
+    }
   }
 
   sendEach() {
@@ -142,7 +165,7 @@ class Response {
   sendCall() {
     const stream = ruby.constant("Rondo", "Stream").$new();
     stream.response = this;
-    stream.input = this.env.get("rack.input");
+    stream.input = this.input;
     this.begin();
     return this.whenDone(this.body.$call(stream), () => this.closeBody());
   }
@@ -191,7 +214,11 @@ class Response {
   }
 
   checkOpen() {
-    if (this.isOver()) throw ruby.error(["Rondo", "ClientGone"], "the client has left");
+    if (this.isOver()) throw this.gone();
+  }
+
+  gone() {
+    return ruby.error(["Rondo", "ClientGone"], "the client has left");
   }
 
   // Node cannot make the application wait, so a client that reads too slowly for it loses its connection.
@@ -234,7 +261,7 @@ class Response {
   fail(exception) {
     if (exception.$$class !== ruby.constant("Rondo", "ClientGone")) log.reportRequest(this.env, exception);
     this.error = exception;
-    if (this.res.headersSent) {
+    if (this.res.headersSent || this.isOver()) {
       this.res.destroy();
     } else {
       refuseRequest(this.res, 500, "Internal Server Error");
@@ -259,9 +286,10 @@ class Response {
     if (this.over) return;
     this.over = true;
     this.closeBody();
-    this.env.get("rack.input").closed = true;
+    this.input.closed = true;
+    if (this.held > 0) release(this.input, this.held);
     const callables = this.env.get("rack.response_finished");
-    if (callables.length > 0) this.callFinished(callables);
+    if (Array.isArray(callables) && callables.length > 0) this.callFinished(callables);
   }
 
   callFinished(callables) {

@@ -4,8 +4,8 @@
 "use strict";
 
 const cluster = require("node:cluster");
-const fs = require("node:fs");
 const log = require("./log");
+const pidFile = require("./pid_file");
 const { Link } = require("./hub");
 const { Master, obey } = require("./cluster");
 const { settleEngine } = require("./engines");
@@ -22,11 +22,16 @@ function url(options, address) {
 }
 
 function announce(options, address) {
+  const wrong = options.pidFile ? pidFile.write(options.pidFile) : null;
+  if (wrong) {
+    log.error(`rondo: ${wrong}`);
+    end(options, 1);
+  }
   log.info(`* Listening on ${url(options, address)}\nUse Ctrl-C to stop`);
 }
 
 function end(options, code) {
-  if (options.pidFile) fs.rmSync(options.pidFile, { force: true });
+  if (options.pidFile) pidFile.remove(options.pidFile);
   if (code === 0) log.info("- Goodbye!");
   process.exit(code);
 }
@@ -87,9 +92,10 @@ function runMaster(options) {
 function runWorker(application, options) {
   options.port = Number(process.env[PORT]);
   for (const signal of SIGNALS) process.on(signal, () => {});
+  const serving = obey();
   serve(application, options, new Link(), (line, worker) => {
     if (line) return process.send({ failed: line }, () => process.exit(1));
-    obey(worker);
+    serving(worker);
     surviveExceptions();
     return process.send({ booted: worker.address });
   });
@@ -102,7 +108,6 @@ exports.start = (application) => {
     if (options.logFile) log.open(options.logFile);
     settleEngine(options);
     if (cluster.isWorker) return runWorker(application, options);
-    if (options.pidFile) fs.writeFileSync(options.pidFile, `${process.pid}\n`);
     return options.workers > 0 ? runMaster(options) : runSingle(application, options);
   } catch (error) {
     if (!(error instanceof OptionError) && error.code === undefined) throw error;

@@ -6,38 +6,50 @@
 const { WebSocketServer } = require("ws");
 const limits = require("./limits");
 const log = require("./log");
+const messages = require("./messages");
 const ruby = require("./ruby");
 const { Endpoint } = require("./endpoint");
 const { fieldsOf, readHead } = require("./head");
 
-// The parameters of docs/decisions/0009: neither side keeps a window from one message to the next.
-const DEFLATE = {
-  serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: limits.deflateThreshold,
-  zlibDeflateOptions: { level: 1, memLevel: 8 },
-};
-
-const server = new WebSocketServer({
-  noServer: true, clientTracking: false, maxPayload: limits.maxMessageBytes, perMessageDeflate: DEFLATE,
-  handleProtocols: (offered, req) => req.rondoProtocol || false,
-});
-
 // The application's fields come first, and names are in small letters, as on MRI.
-server.on("headers", (lines, req) => {
+function completeHead(lines, req) {
   const { rondoFields: fields } = req;
   const own = [];
   for (let at = 0; at < fields.length; at += 2) own.push(`${fields[at]}: ${fields[at + 1]}`);
   const [status, ...rest] = lines;
   const small = rest.map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase()));
   lines.splice(0, lines.length, status, ...own, ...small);
-});
+}
+
+// With the parameters of docs/decisions/0009: neither side keeps a window from one message to the next.
+function makeServer() {
+  const deflate = {
+    serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: limits.deflateThreshold,
+    zlibDeflateOptions: { level: 1, memLevel: 8 },
+  };
+  const made = new WebSocketServer({
+    noServer: true, clientTracking: false, maxPayload: limits.maxMessageBytes, perMessageDeflate: deflate,
+    handleProtocols: (offered, req) => req.rondoProtocol || false,
+  });
+  made.on("headers", completeHead);
+  messages.watch();
+  return made;
+}
+
+// Made for the first handshake: the limits can be set until then.
+let server = null;
 
 class WebSocketEndpoint extends Endpoint {
   constructor(socket, env, handler, ws) {
     super("websocket", env, handler, socket);
     this.ws = ws;
+    this.waitingBytes = 0; // of messages that wait for a callback
     this.lastHeard = Date.now();
     ws.on("message", (bytes, isBinary) => this.take(bytes, isBinary));
-    ws.on("close", (code, reason) => this.ended(code, reason.toString()));
+    ws.on("close", (code, reason) => {
+      messages.release(this, this.waitingBytes);
+      this.ended(code, reason.toString());
+    });
     ws.on("error", (error) => { this.closeCode ||= error[Symbol.for("status-code")] || 0; });
     ws.on("pong", () => { this.lastHeard = Date.now(); });
     this.setTimeout(limits.pingInterval);
@@ -47,8 +59,20 @@ class WebSocketEndpoint extends Endpoint {
   take(bytes, isBinary) {
     this.lastHeard = Date.now();
     const data = isBinary ? ruby.Opal.enc(bytes.toString("latin1"), "ASCII-8BIT") : bytes.toString("utf8");
-    this.call("on_message", data);
+    if (!this.busy) return this.call("on_message", data);
+    if (!messages.hold(this, bytes.length)) return this.abort(1013);
+    this.enqueue(() => {
+      messages.release(this, bytes.length);
+      return this.invoke(this.handler, "on_message", [data]);
+    });
     if (this.jobs.length >= limits.maxWaitingMessages) this.ws.pause();
+    return undefined;
+  }
+
+  // Bytes of a message that has not come completely; only ws knows them.
+  incomplete() {
+    const receiver = this.ws._receiver;
+    return receiver ? (receiver._bufferedBytes || 0) + (receiver._totalPayloadLength || 0) : 0;
   }
 
   caughtUp() {
@@ -126,9 +150,9 @@ function protocolOf(req, fields) {
   return chosen || null;
 }
 
-// Switches the connection of a handshake; `head` is what the client has sent after it.
-function openSocket(req, socket, head, response, result, handler) {
-  response.body = result[2];
+// Switches the connection of a handshake; `early` has what the client has sent after it.
+function openSocket(req, socket, early, response, result, handler) {
+  [response.status, response.headers, response.body] = [101, result[1], result[2]];
   try {
     req.rondoFields = handshakeFields(req, result[1]);
   } catch (exception) {
@@ -136,16 +160,30 @@ function openSocket(req, socket, head, response, result, handler) {
     return;
   }
   response.res.detachSocket(socket);
+  takeOver(req, socket, early.give(), response, handler);
+}
+
+// ws answers extensions that are not valid by itself, and then calls nobody.
+function takeOver(req, socket, head, response, handler) {
+  let isOpen = false;
+  server ??= makeServer();
   server.handleUpgrade(req, socket, head, (ws) => {
+    isOpen = true;
     response.end();
     new WebSocketEndpoint(socket, response.env, handler, ws);
   });
+  if (isOpen) {
+    if (socket.isPaused()) socket.resume();
+  } else {
+    response.leave([400, ruby.nil, response.body]);
+  }
 }
 
 // The fields of the application for the answer to a handshake; the protocol is kept apart. It raises for a wrong head.
 function handshakeFields(req, headers) {
   const fields = fieldsOf(readHead(headers).text).filter((value, index, all) => keeps(all[index - (index % 2)]));
   req.rondoProtocol = protocolOf(req, fields);
+  req.headers["sec-websocket-protocol"] = req.rondoProtocol || undefined; // ws refuses lists that are not valid
   return fields;
 }
 

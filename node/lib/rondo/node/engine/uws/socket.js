@@ -4,6 +4,7 @@
 "use strict";
 
 const limits = require("../limits");
+const messages = require("../messages");
 const ruby = require("../ruby");
 const { Endpoint } = require("../endpoint");
 const { handshakeFields } = require("../websocket");
@@ -21,12 +22,18 @@ class UwsEndpoint extends Endpoint {
   // The library cannot stop to read: a client that sends more than its callbacks take is closed.
   take(data, size) {
     this.heard();
-    this.waitingBytes += size;
+    if (!this.busy) return this.call("on_message", data);
     if (this.jobs.length >= limits.maxWaitingBlocks || this.waitingBytes > limits.maxPendingBytes) return this.abort(1013);
+    if (!messages.hold(this, size)) return this.abort(1013);
     return this.enqueue(() => {
-      this.waitingBytes -= size;
+      messages.release(this, size);
       return this.invoke(this.handler, "on_message", [data]);
     });
+  }
+
+  // The library does not tell what it has of a message that has not come completely.
+  incomplete() {
+    return 0;
   }
 
   heard() {
@@ -96,6 +103,7 @@ class UwsEndpoint extends Endpoint {
 
   gone(code, reason) {
     this.ws = null;
+    messages.release(this, this.waitingBytes);
     this.ended(code, reason);
   }
 
@@ -112,6 +120,7 @@ class UwsEndpoint extends Endpoint {
 
 // What the library calls for each of its WebSockets; `data.open` comes with the handshake.
 function behavior(uws, clients, upgrade) {
+  messages.watch();
   const endpointOf = (ws) => ws.getUserData().endpoint;
   return {
     upgrade,
@@ -143,8 +152,8 @@ function behavior(uws, clients, upgrade) {
 function opener(req, res, context) {
   return (response, result, handler) => {
     let fields;
-    response.body = result[2];
-    if (res.ended) return response.end(); // the client has left
+    [response.status, response.headers, response.body] = [101, result[1], result[2]];
+    if (res.ended) return response.leave([101, result[1], result[2]]); // the client has left
     try {
       fields = handshakeFields(req, result[1]);
     } catch (exception) {
