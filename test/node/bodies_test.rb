@@ -46,13 +46,42 @@ class NodeBodiesTest < Minitest::Test
     wait_until { status_of(large("/size", size: 900_000)) == 200 }
   end
 
-  def test_a_body_counts_until_its_answer
+  # No more than one large body fits.
+  def assert_counted
     first = open.write(large("/wait?one"))
     wait_until { get("/waiting") == "1" }
     assert_equal 507, status_of(large("/size"))
     get("/go")
     assert_equal 200, first.response.status
     assert_free
+  end
+
+  def test_a_body_counts_until_its_answer
+    assert_counted
+  end
+
+  # Requests of all kinds, from clients that leave at any time: nothing counts too long, and nothing twice.
+  def test_any_clients_in_any_order
+    random = Random.new(1)
+    upgrade = "connection: upgrade\r\nupgrade: x\r\n"
+    kinds = [["/size", ""], ["/raise", ""], ["/wait?a", ""], ["/stream?a", ""], ["/noted?a", ""], ["/size", upgrade], ["/wait?a", upgrade],
+             ["/stream?a", upgrade], ["/size", "expect: 100-continue\r\n"], ["/visit?a", "accept: text/event-stream\r\n"]]
+    200.times do
+      bytes = Array.new(random.rand(1..3)) { large(kinds.sample(random: random).first, method: %w[GET POST].sample(random: random), fields: kinds.sample(random: random).last, size: random.rand(1..30_000)) }.join
+      client = RawClient.new(@server.url)
+      client.write(random.rand(2).zero? ? bytes : bytes.byteslice(0, random.rand(1..bytes.bytesize)))
+      client.read_some(timeout: 0.001) if random.rand(2).zero?
+    rescue RawClient::Timeout, SystemCallError
+      next
+    ensure
+      random.rand(2).zero? ? client.reset : client.close
+      get("/go") if random.rand(4).zero?
+    end
+    get("/go")
+    wait_until { get("/go") == "0" }
+    assert_free
+    assert_counted
+    assert_empty @server.log.lines.grep(/Error/).grep_v(/it failed/)
   end
 
   def test_whatever_ends_an_answer

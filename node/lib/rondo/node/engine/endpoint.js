@@ -25,6 +25,7 @@ class Endpoint {
     this.subscriptions = new Map();
     this.subscriptionBytes = 0;
     this.jobs = [];
+    this.waitingBytes = 0; // of messages that wait for a callback (messages.js)
     this.busy = false;
     this.closeCode = 0;
     this.closeReason = null;
@@ -96,6 +97,11 @@ class Endpoint {
   broken(exception) {
     log.report("a callback", exception);
     this.abort(1011);
+  }
+
+  // Bytes of a message that has not come completely (messages.js).
+  incomplete() {
+    return 0;
   }
 
   // No callback waits any more.

@@ -35,10 +35,6 @@ class EventStream extends Endpoint {
     return !this.ending && !this.res.destroyed;
   }
 
-  incomplete() {
-    return 0;
-  }
-
   pending() {
     return this.res.destroyed ? -1 : this.res.writableLength;
   }

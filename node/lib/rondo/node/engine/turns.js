@@ -8,7 +8,7 @@
 const limits = require("./limits");
 const log = require("./log");
 
-const BATCH = 16; // after so many requests of one connection others have their turn
+const BATCH = 64; // after so many requests of one connection others have their turn
 
 let total = 0; // that wait, of all connections
 let complained = 0; // when the log said that there are too many

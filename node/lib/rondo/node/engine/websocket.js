@@ -43,7 +43,6 @@ class WebSocketEndpoint extends Endpoint {
   constructor(socket, env, handler, ws) {
     super("websocket", env, handler, socket);
     this.ws = ws;
-    this.waitingBytes = 0; // of messages that wait for a callback
     this.lastHeard = Date.now();
     ws.on("message", (bytes, isBinary) => this.take(bytes, isBinary));
     ws.on("close", (code, reason) => {
