@@ -32,7 +32,7 @@ function serve(applicationPath, options, link, done) {
   const server = engine.makeServer(application, options);
   return engine.listen(server, options.host, options.port, (error, address) => {
     if (error) return done(lineOf(error, options));
-    return done(null, new Worker(engine, server, address));
+    return done(null, new Worker(engine, server, address, bus.engines));
   });
 }
 
@@ -54,9 +54,10 @@ function tryAddress(options, done) {
 }
 
 class Worker {
-  constructor(engine, server, address) {
+  constructor(engine, server, address, pubsub) {
     this.engine = engine;
     this.server = server;
+    this.pubsub = pubsub;
     this.address = address;
     this.stopped = false;
   }
@@ -65,7 +66,8 @@ class Worker {
   stop(signal, done) {
     if (this.stopped) return this.server.rondoClients.closeAll();
     this.stopped = true;
-    return this.engine.drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, done);
+    const end = () => this.pubsub.close(done);
+    return this.engine.drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, end);
   }
 }
 
