@@ -50,6 +50,7 @@ class Hub {
   constructor() {
     this.history = new History();
     this.channels = new Map();
+    this.engine = null; // master_engine.js
   }
 
   // A worker that takes part from now on.
@@ -63,6 +64,7 @@ class Hub {
 
   remove(worker) {
     this.channels.delete(worker.id);
+    this.engine?.forget(worker.id);
   }
 
   take(message, from) {
@@ -71,6 +73,8 @@ class Hub {
     } else if (message.replay !== undefined) {
       const { replay, name, isPattern, since } = message;
       this.channels.get(from)?.send({ replay, messages: this.history.since(name, isPattern, since) });
+    } else if (message.interests || message.isForEngine) {
+      this.engine?.take(message, from);
     } else {
       this.relay(message, from);
     }

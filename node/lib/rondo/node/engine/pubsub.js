@@ -20,6 +20,7 @@ class Engines {
     this.listeners = []; // functions that hear of each change
     this.master = null; // the way to an engine in the master
     this.closers = new Set(); // functions that get a callback
+    this.leave = () => {};
     this.channels.onChange = (name, isPattern, wanted) => this.change(name, isPattern, wanted);
   }
 
@@ -79,12 +80,18 @@ class Engines {
 
   // The process is about to end. What has to leave it leaves, or its time is over; then `done` is called.
   close(done) {
+    this.leave = done;
     for (const [name, isPattern] of this.channels.names()) this.change(name, isPattern, false);
     const all = [...this.told.values()].map((notices) => new Promise((told) => notices.whenQuiet(told)));
     const farewell = new Promise((over) => setTimeout(over, FAREWELL));
     Promise.race([Promise.all(all), farewell])
       .then(() => Promise.all([...this.closers].map((close) => new Promise(close))))
       .then(done);
+  }
+
+  // The process must end at once.
+  hurry() {
+    this.leave();
   }
 }
 

@@ -9,11 +9,15 @@ const log = require("./log");
 const { Link } = require("./hub");
 const { Master, obey } = require("./cluster");
 const { settleEngine } = require("./engines");
+const { MasterEngine } = require("./master_engine");
 const { OptionError, parse } = require("./options");
+const { RedisEngine } = require("./redis/engine");
+const { redisUrl } = require("./redis/settings");
 const { serve, surviveExceptions, tryAddress } = require("./worker");
 
-// The variable that tells workers the port.
+// The variables that tell workers the port, and that there is an engine in the master.
 const PORT = "RONDO_NODE_PORT";
+const ENGINE = "RONDO_NODE_ENGINE";
 const SIGNALS = ["SIGINT", "SIGTERM"];
 
 function url(options, address) {
@@ -76,16 +80,24 @@ function runMaster(options) {
       log.error(`rondo: ${line}`);
       return end(options, 1);
     }
-    const master = new Master(options.workers, { [PORT]: String(port) }, (address) => announce(options, address),
-                              (code) => end(options, code));
+    const { redisUrl: redis } = options;
+    const environment = { [PORT]: String(port), [ENGINE]: redis ? "redis" : "" };
+    const master = new Master(options.workers, environment, (address) => announce(options, address),
+                              (code) => closeEngine(master, () => end(options, code)));
+    if (redis) new MasterEngine(master.hub, (deliver) => new RedisEngine(redis, {}, deliver));
     onSignals((signal) => master.stop(signal));
     return master.start();
   });
 }
 
+function closeEngine({ hub: { engine } }, done) {
+  return engine ? engine.close(done) : done();
+}
+
 // A terminal sends its signals to workers, too, but only the master decides.
 function runWorker(application, options) {
   options.port = Number(process.env[PORT]);
+  options.hasMasterEngine = process.env[ENGINE] === "redis";
   for (const signal of SIGNALS) process.on(signal, () => {});
   serve(application, options, new Link(), (line, worker) => {
     if (line) return process.send({ failed: line }, () => process.exit(1));
@@ -102,6 +114,7 @@ exports.start = (application) => {
     if (options.logFile) log.open(options.logFile);
     settleEngine(options);
     if (cluster.isWorker) return runWorker(application, options);
+    options.redisUrl = redisUrl(options.redis);
     if (options.pidFile) fs.writeFileSync(options.pidFile, `${process.pid}\n`);
     return options.workers > 0 ? runMaster(options) : runSingle(application, options);
   } catch (error) {

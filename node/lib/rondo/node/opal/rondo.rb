@@ -47,6 +47,7 @@ end
 
 require "rondo/pubsub"
 require "rondo/pubsub/engines"
+require "rondo/pubsub/redis"
 require "rondo/client"
 require "rondo/input"
 require "rondo/errors"
