@@ -188,6 +188,32 @@ class NodeRedisAccessTest < Minitest::Test
     assert_equal 1, node.log.scan("a message from Redis could not be delivered: it has 2000000 bytes").size
   end
 
+  # What waits on MRI is a Promise here.
+  def test_waiting_for_redis_is_a_promise
+    Dir.mktmpdir do |folder|
+      app = File.join(folder, "config.ru")
+      File.write(app, <<~'RUBY')
+        # backtick_javascript: true
+        redis = Rondo::PubSub::Redis.new(ENV["OWN_REDIS"])
+        answer = ->(text) { [200, {}, [text]] }
+        run lambda { |env|
+          case env["PATH_INFO"]
+          when "/wait" then `#{redis.wait_until_connected(0.05)}.then(() => #{answer.call("here")}, (error) => #{answer}(error.message))`
+          when "/flush" then redis.publish("c", "x") && `#{redis.flush(60)}.then((left) => #{answer}(String(left)))`
+          else `#{redis.close(60)}.then(() => #{answer}(#{[redis]}[0].$publish("c", "x").toString()))`
+          end
+        }
+      RUBY
+      server = redis
+      server.kill
+      node = start(app: app, env: { "OWN_REDIS" => server.url })
+      assert_equal "Redis at #{server.url} is not available: Connection refused", get(node, "/wait")
+      server.start
+      wait_until { get(node, "/wait") == "here" }
+      assert_equal %w[0 false], [get(node, "/flush"), get(node, "/close")]
+    end
+  end
+
   def test_a_server_without_redis_loads_nothing_of_it
     Dir.mktmpdir do |folder|
       app = File.join(folder, "config.ru")

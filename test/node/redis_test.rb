@@ -194,6 +194,35 @@ class NodeRedisTest < Minitest::Test
     @redis.thaw
   end
 
+  # The first signal waits for Redis for two seconds, and says then what is lost.
+  def test_a_second_signal_ends_it_at_once
+    [[], %w[-w 1]].each do |args|
+      server = start(:node, "-r", @redis.url, *args)
+      server.wait_for_log(/^\* Redis at/)
+      @redis.freeze_process
+      get(server, "/say?c=x")
+      server.signal("INT")
+      server.wait_for_log(/Gracefully stopping/)
+      assert_predicate server.stop, :success?
+      assert_match(/Gracefully.*Gracefully.*Goodbye/m, server.log)
+      refute_includes server.log, "were not sent"
+      @redis.thaw
+    end
+  ensure
+    @redis.thaw
+  end
+
+  def test_the_example_notifications_and_its_job_on_mri
+    server = NodeProcess.new(File.join(NodeProcess::ROOT, "examples/notifications/config.ru"), args: ["-r", @redis.url, "-w", "2"])
+    @closing << server
+    browser = WebsocketPeer.new(server.url).tap { |peer| @closing << peer }
+    wait_for_redis("notifications", 1)
+    job = File.join(NodeProcess::ROOT, "examples/notifications/job.rb")
+    output, status = Open3.capture2e({ "REDIS_URL" => @redis.url }, RbConfig.ruby, "-Ilib", job, "the report is ready", chdir: NodeProcess::ROOT)
+    assert status.success?, output
+    assert_equal "the report is ready", browser.hear
+  end
+
   def test_a_connection_that_is_cut_off_comes_back
     server = start(:node, "-r", @redis.url)
     listener = peer(server, "c")

@@ -11,7 +11,8 @@ class MasterEngine {
   constructor(hub, make) {
     this.hub = hub;
     this.subscribers = new Map(); // key → workers
-    this.isClosing = false;
+    this.isHurried = false;
+    this.leave = () => {};
     this.engine = make((channel, data) => hub.relay({ channel, data, isKept: true }, null));
     this.engine.wake();
     hub.engine = this;
@@ -43,13 +44,21 @@ class MasterEngine {
     }
   }
 
-  // What is queued gets a last chance. Again: at once.
+  // What is queued gets a last chance, unless the process must end at once.
   close(done) {
-    if (this.isClosing) return done();
-    this.isClosing = true;
+    if (this.isHurried) return done();
+    this.leave = done;
     return this.engine.close(null, done);
   }
+
+  hurry() {
+    this.isHurried = true;
+    this.leave();
+  }
 }
+
+// Milliseconds until the master is told again, when the way there was full.
+const AGAIN = 100;
 
 // In a worker: the way there. A message goes after the subscriptions that were made before it.
 class MasterLink {
@@ -66,10 +75,12 @@ class MasterLink {
     if (!this.changes.delete(key)) this.changes.set(key, [name, isPattern, wanted]);
     if (this.isScheduled) return;
     this.isScheduled = true;
-    setImmediate(() => {
-      this.isScheduled = false;
-      this.tell();
-    });
+    setImmediate(() => this.tellSoon());
+  }
+
+  tellSoon() {
+    this.isScheduled = !this.tell();
+    if (this.isScheduled) setTimeout(() => this.tellSoon(), AGAIN).unref();
   }
 
   // Returns whether the master has been told.

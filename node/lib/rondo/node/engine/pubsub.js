@@ -21,6 +21,7 @@ class Engines {
     this.master = null; // the way to an engine in the master
     this.closers = new Set(); // functions that get a callback
     this.leave = () => {};
+    this.isHurried = false;
     this.channels.onChange = (name, isPattern, wanted) => this.change(name, isPattern, wanted);
   }
 
@@ -80,17 +81,19 @@ class Engines {
 
   // The process is about to end. What has to leave it leaves, or its time is over; then `done` is called.
   close(done) {
+    if (this.isHurried) return done();
     this.leave = done;
     for (const [name, isPattern] of this.channels.names()) this.change(name, isPattern, false);
     const all = [...this.told.values()].map((notices) => new Promise((told) => notices.whenQuiet(told)));
     const farewell = new Promise((over) => setTimeout(over, FAREWELL));
-    Promise.race([Promise.all(all), farewell])
+    return Promise.race([Promise.all(all), farewell])
       .then(() => Promise.all([...this.closers].map((close) => new Promise(close))))
       .then(done);
   }
 
   // The process must end at once.
   hurry() {
+    this.isHurried = true;
     this.leave();
   }
 }

@@ -85,7 +85,10 @@ function runMaster(options) {
     const master = new Master(options.workers, environment, (address) => announce(options, address),
                               (code) => closeEngine(master, () => end(options, code)));
     if (redis) new MasterEngine(master.hub, (deliver) => new RedisEngine(redis, {}, deliver));
-    onSignals((signal) => master.stop(signal));
+    onSignals((signal) => {
+      if (master.stopping) master.hub.engine?.hurry();
+      master.stop(signal);
+    });
     return master.start();
   });
 }
