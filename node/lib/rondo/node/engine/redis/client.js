@@ -3,6 +3,6 @@
 
 "use strict";
 
-const { ErrorReply, RESP_TYPES, createClient } = require("@redis/client");
+const { ErrorReply, createClient } = require("@redis/client");
 
-module.exports = { ErrorReply, RESP_TYPES, createClient };
+module.exports = { ErrorReply, createClient };

@@ -157,7 +157,11 @@ class RedisEngine {
   deliver(name, message) {
     const problem = this.problemOf(name, message);
     if (problem) return this.outage.refused(`a message from Redis could not be delivered: ${problem}`);
-    return this.handOver(name.toString(), isUtf8(message) ? message.toString() : Buffer.from(message));
+    try {
+      return this.handOver(name.toString(), isUtf8(message) ? message.toString() : Buffer.from(message));
+    } catch (error) {
+      return this.outage.refused(`a message from Redis could not be delivered: ${error.message}`);
+    }
   }
 
   problemOf(name, message) {

@@ -8,6 +8,7 @@
 const path = require("node:path");
 const { getSystemErrorMap } = require("node:util");
 const { AddressError } = require("./address");
+const { Replies } = require("./replies");
 
 // The build has it beside the server.
 const CLIENT = "redis.js";
@@ -49,8 +50,6 @@ class Link {
   // @param onReady called once
   // @param onBroken called once, with the reason and whether Redis itself has said it
   constructor(address, terms, onReady, onBroken) {
-    const { BLOB_STRING, SIMPLE_STRING } = library.RESP_TYPES;
-    this.mapping = { typeMapping: { [BLOB_STRING]: Buffer, [SIMPLE_STRING]: Buffer } };
     this.terms = terms;
     this.onBroken = onBroken;
     this.isReady = false;
@@ -58,11 +57,10 @@ class Link {
     this.unanswered = new Set(); // entries, in their order
     this.sentBytes = 0;
     this.owed = 0; // answers
-    this.spent = 0; // bytes since the last one
     this.heardAt = this.openedAt = performance.now();
     this.client = library.createClient(optionsOf(address, terms));
     this.client.on("error", (error) => this.breakOff(error));
-    this.countBytes();
+    this.limitReplies();
     this.timer = setInterval(() => this.look(), Math.min(terms.timeout, terms.ping) / LOOKS).unref();
     this.open(onReady);
   }
@@ -81,32 +79,16 @@ class Link {
     }
   }
 
-  // A reply takes no more memory than its limit, whatever Redis says.
-  countBytes() {
-    const { decoder } = this.client._getQueue();
-    const write = decoder.write.bind(decoder);
-    decoder.write = (chunk) => {
+  // The client's own decoder has no limits.
+  limitReplies() {
+    const queue = this.client._getQueue();
+    const replies = new Replies(this.terms.replyMax, queue.decoder, library.ErrorReply);
+    const write = replies.write.bind(replies);
+    replies.write = (chunk) => {
       this.heardAt = performance.now();
-      this.spent += chunk.length;
-      if (this.spent > this.terms.replyMax + chunk.length) {
-        return this.breakOff(new Error(`a reply of more than ${this.terms.replyMax} bytes`));
-      }
-      try {
-        return write(chunk);
-      } catch (error) {
-        return this.breakOff(new Error(`not the Redis protocol: ${error.message}`));
-      }
+      write(chunk);
     };
-  }
-
-  answered() {
-    this.owed -= 1;
-    this.spent = 0;
-  }
-
-  // Redis said it unasked.
-  tookMessage() {
-    this.spent = 0;
+    queue.decoder = replies;
   }
 
   ask() {
@@ -122,12 +104,12 @@ class Link {
     this.ask();
     const settle = (reply) => {
       if (this.isClosed) return;
-      this.answered();
+      this.owed -= 1;
       this.unanswered.delete(entry);
       this.sentBytes -= entry.size;
       answer(entry, reply);
     };
-    this.client.sendCommand(entry.words, this.mapping).then(settle, (error) => this.orBreakOff(error, settle));
+    this.client.sendCommand(entry.words).then(settle, (error) => this.orBreakOff(error, settle));
   }
 
   // Ends with null, or with the reason for which Redis refuses it.
@@ -137,7 +119,7 @@ class Link {
     return new Promise((done) => {
       const settle = (error) => {
         if (this.isClosed) return;
-        this.answered();
+        this.owed -= 1;
         done(error ? reasonOf(error) : null);
       };
       this.client[method](channel, take, true).then(() => settle(null), (error) => this.orBreakOff(error, settle));
@@ -156,7 +138,7 @@ class Link {
       if (silent >= this.terms.timeout) this.breakOff(new Error(`no answer within ${this.terms.timeout / 1000} s`));
     } else if (silent >= this.terms.ping) {
       this.ask();
-      this.client.sendCommand(["PING"]).then(() => this.answered(), (error) => this.breakOff(error));
+      this.client.sendCommand(["PING"]).then(() => { this.owed -= 1; }, (error) => this.breakOff(error));
     }
   }
 

@@ -29,11 +29,9 @@ class Subscriptions {
   add(channel, isPattern) {
     const key = `${isPattern}:${channel}`;
     if (this.wanted.has(key)) return;
-    const take = (message, name) => {
-      this.link?.tookMessage();
-      if (isPattern) this.takeMatched(channel, name, message);
-      else this.handOn(name, message, []);
-    };
+    const take = isPattern
+      ? (message, name) => this.takeMatched(channel, name, message)
+      : (message, name) => this.handOn(name, message, []);
     const entry = { channel, isPattern, take };
     this.wanted.set(key, entry);
     this.change(key, { ...entry, wanted: true });
