@@ -156,6 +156,16 @@ class NodeRedisAccessTest < Minitest::Test
     end
   end
 
+  def test_a_handshake_of_tls_that_never_ends_leaves_no_connection
+    with_peer("") do |url, sockets|
+      node = start(env: { "OWN_REDIS" => url.sub("redis", "rediss"), "OWN_REPLY_MAX" => "100000" })
+      get(node, "/say?c=x")
+      node.wait_for_log(/is not available: no answer within 1 s/)
+      wait_until { sockets.size >= 3 }
+      Timeout.timeout(PATIENCE) { sockets.first(2).each { |socket| assert_equal 22, socket.read.getbyte(0), "no handshake" } }
+    end
+  end
+
   def test_a_frozen_redis_counts_as_lost
     server = redis
     node = start(env: { "OWN_REDIS" => server.url, "OWN_REPLY_MAX" => "100000" })
@@ -241,7 +251,7 @@ class NodeRedisAccessTest < Minitest::Test
     rescue IOError
       nil
     end
-    yield "redis://127.0.0.1:#{server.addr[1]}"
+    yield "redis://127.0.0.1:#{server.addr[1]}", sockets
   ensure
     server.close
     thread.join

@@ -58,7 +58,8 @@ class Link {
     this.sentBytes = 0;
     this.owed = 0; // answers
     this.heardAt = this.openedAt = performance.now();
-    this.client = library.createClient(optionsOf(address, terms));
+    this.cutter = new AbortController(); // the client cannot end a connection that is not open yet
+    this.client = library.createClient(optionsOf(address, terms, this.cutter.signal));
     this.client.on("error", (error) => this.breakOff(error));
     this.limitReplies();
     this.timer = setInterval(() => this.look(), Math.min(terms.timeout, terms.ping) / LOOKS).unref();
@@ -69,7 +70,6 @@ class Link {
   async open(onReady) {
     try {
       await this.client.connect();
-      if (this.isClosed) return this.client.destroy();
       await this.client.sendCommand(["PING"]);
       if (this.isClosed) return undefined;
       this.isReady = true;
@@ -152,15 +152,16 @@ class Link {
     this.isClosed = true;
     clearInterval(this.timer);
     this.client.destroy();
+    this.cutter.abort();
   }
 }
 
-function optionsOf(address, terms) {
+function optionsOf(address, terms, signal) {
   const { socket, username, password, database } = address;
   return {
     username, password, database, RESP: 2, maintNotifications: "disabled", disableClientInfo: true,
     disableOfflineQueue: true, commandOptions: { timeout: 0 },
-    socket: { ...socket, connectTimeout: terms.timeout, reconnectStrategy: false },
+    socket: { ...socket, signal, connectTimeout: terms.timeout, reconnectStrategy: false },
   };
 }
 
