@@ -17,7 +17,7 @@ const { serve, surviveExceptions, tryAddress } = require("./worker");
 
 // The variables that tell workers the port, and that there is an engine in the master.
 const PORT = "RONDO_NODE_PORT";
-const ENGINE = "RONDO_NODE_ENGINE";
+const MASTER_ENGINE = "RONDO_NODE_MASTER_ENGINE";
 const SIGNALS = ["SIGINT", "SIGTERM"];
 
 function url(options, address) {
@@ -81,7 +81,7 @@ function runMaster(options) {
       return end(options, 1);
     }
     const { redisUrl: redis } = options;
-    const environment = { [PORT]: String(port), [ENGINE]: redis ? "redis" : "" };
+    const environment = { [PORT]: String(port), [MASTER_ENGINE]: redis ? "redis" : "" };
     const master = new Master(options.workers, environment, (address) => announce(options, address),
                               (code) => closeEngine(master, () => end(options, code)));
     if (redis) new MasterEngine(master.hub, (deliver) => new RedisEngine(redis, {}, deliver));
@@ -100,7 +100,7 @@ function closeEngine({ hub: { engine } }, done) {
 // A terminal sends its signals to workers, too, but only the master decides.
 function runWorker(application, options) {
   options.port = Number(process.env[PORT]);
-  options.hasMasterEngine = process.env[ENGINE] === "redis";
+  options.hasMasterEngine = process.env[MASTER_ENGINE] === "redis";
   for (const signal of SIGNALS) process.on(signal, () => {});
   serve(application, options, new Link(), (line, worker) => {
     if (line) return process.send({ failed: line }, () => process.exit(1));
