@@ -93,7 +93,7 @@ class NodeBuildTest < Minitest::Test
     app = write("config.ru", HELLO)
     output, status = run_node("--build", "out", app)
     assert status.success?, output
-    assert_equal %w[application.js application.js.map main.js server.js], Dir.children(File.join(@folder, "out")).sort
+    assert_equal %w[application.js application.js.map main.js redis.js server.js], Dir.children(File.join(@folder, "out")).sort
     assert_match(%r{Start it with: node #{@folder}/out/main.js}, output)
     server = started_by("node", File.join(@folder, "out/main.js"))
     assert_equal "hello", answer(server)

@@ -68,6 +68,7 @@ class NodeLeavingTest < Minitest::Test
 
   # Node does not know these connections any more.
   def test_requests_for_an_upgrade_that_is_not_made
+    NodeProcess.only_on_node(self, "its connections stay")
     upgrade = "connection: upgrade\r\nupgrade: x\r\n"
     leave("/stream?two", upgrade)
     RawClient.open(@server.url) do |client|
@@ -88,6 +89,7 @@ class NodeLeavingTest < Minitest::Test
 
   # ws answers it by itself.
   def test_a_handshake_that_is_refused
+    NodeProcess.only_on_node(self, "nothing is refused")
     field = "Sec-WebSocket-Extensions: permessage-deflate; x=\"\""
     answer = RawClient.open(@server.url) { |client| client.write("GET /visit?one HTTP/1.1\r\nhost: a\r\n#{field}\r\n#{HANDSHAKE}").read_all }
     assert_match(%r{\AHTTP/1.1 400 }, answer)
@@ -96,6 +98,7 @@ class NodeLeavingTest < Minitest::Test
 
   # A message that comes before the handshake is answered is one of the WebSocket.
   def test_an_early_message
+    NodeProcess.only_on_node(self, "it is lost")
     client = RawClient.new(@server.url)
     client.write("GET /later-visit?one HTTP/1.1\r\nhost: a\r\n#{HANDSHAKE}#{WebsocketFrames.frame(WebsocketFrames::TEXT, "early")}")
     wait_until { get("/waiting") == "1" }
@@ -114,7 +117,7 @@ class NodeLeavingTest < Minitest::Test
       client.write("GET /file?#{file.path} HTTP/1.1\r\nhost: a\r\n\r\n")
       wait_until { get("/waiting") == "1" }
       get("/go")
-      client.await("content-length: 100000000")
+      client.await(NodeProcess::UWS ? "Content-Length: 100000000" : "content-length: 100000000")
       File.truncate(file.path, 1000)
       assert_operator client.read_all.bytesize, :<, 100_000_000
       wait_for_notes("file finished 200 NilClass")

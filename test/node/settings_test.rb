@@ -33,6 +33,8 @@ class NodeSettingsTest < Minitest::Test
     assert_equal 414, long.status
     peer = WebsocketPeer.new(@server.url, "talk")
     assert_equal ["hello", "x" * 1000], [peer.hear, peer.ask("x" * 1000)]
+    return if NodeProcess::UWS # it resets the connection
+
     assert_equal 1009, peer.say("x" * 1001).hear_close.first
   ensure
     peer&.close

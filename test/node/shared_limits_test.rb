@@ -63,6 +63,7 @@ class NodeSharedLimitsTest < Minitest::Test
 
   # One that has said nothing goes first.
   def test_unused_connections_make_room
+    NodeProcess.only_on_node(self, "max_connections is refused")
     start("max_connections=4")
     idle = Array.new(2) { client }.each { |one| assert answered?(one) }
     silent = client
@@ -79,6 +80,7 @@ class NodeSharedLimitsTest < Minitest::Test
   end
 
   def test_connections_in_use_stay
+    NodeProcess.only_on_node(self, "max_connections is refused")
     start("max_connections=4")
     peers = [peer, peer]
     requests = Array.new(2) { |number| client.write("GET /parts?#{number} HTTP/1.1\r\nhost: a\r\n\r\n") }
@@ -94,6 +96,7 @@ class NodeSharedLimitsTest < Minitest::Test
   end
 
   def test_connections_with_tls
+    NodeProcess.only_on_node(self, "max_connections is refused")
     Dir.mktmpdir do |folder|
       pair = Certificates.new(folder).pair("server")
       start("max_connections=2", args: ["-s", "-c", pair.certificate, "-k", pair.key])
@@ -117,6 +120,7 @@ class NodeSharedLimitsTest < Minitest::Test
   end
 
   def test_messages_that_have_not_come_completely
+    NodeProcess.only_on_node(self, "it does not tell what it has")
     start("total_message_bytes=1m")
     whole = peer
     Array.new(12) { peer.send_bytes(F.frame(F::TEXT, "x" * 200_000).byteslice(0, 150_000)) }

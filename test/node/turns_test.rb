@@ -18,6 +18,7 @@ class NodeTurnsTest < Minitest::Test
   def setup
     @servers = []
     @clients = []
+    NodeProcess.only_on_node(self, "a client waits for its answer")
   end
 
   def teardown

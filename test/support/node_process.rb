@@ -15,6 +15,12 @@ class NodeProcess < ServerProcess
   UWS = ENV.fetch("RONDO_TEST_UWS", nil)
   ENGINE = UWS ? ["--engine", "uws", "--uws-file", UWS].freeze : [].freeze
 
+  # @param test [Minitest::Test] which is skipped where uWebSockets.js serves
+  # @param why [String] in which way the library is another one
+  def self.only_on_node(test, why)
+    test.skip("uWebSockets.js: #{why}") if UWS
+  end
+
   def self.running
     superclass.running
   end

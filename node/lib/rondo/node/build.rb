@@ -27,7 +27,9 @@ module Rondo
         process.setSourceMapsEnabled(true); // backtraces have lines of Ruby
         require("./server.js").start(__dirname + "/application.js");
       JS
-      private_constant :MANIFEST, :START
+      # What esbuild makes, and of what.
+      BUNDLES = { "server.js" => "server.js", "redis.js" => "redis/client.js" }.freeze
+      private_constant :BUNDLES, :MANIFEST, :START
 
       # @param rackup [String] path of config.ru
       # @param cache [Cache]
@@ -137,21 +139,23 @@ module Rondo
         end
       end
 
-      # One file for the server and one for the application: a master needs no application. All applications have the
-      # same server.
+      # One file for the server and one for the application: a master needs no application. The client for Redis is
+      # loaded only by a process that uses it. All applications have the same server.
       def bundle(folder, packages)
         File.write(File.join(folder, MAIN), START)
-        target = File.join(folder, "server.js")
-        name = "engines/#{own_digest[0, 40]}.js"
-        kept = @cache.get(name)
-        return File.binwrite(target, kept) if kept
+        BUNDLES.each do |file, source|
+          target = File.join(folder, file)
+          name = "engines/#{own_digest[0, 40]}-#{file}"
+          kept = @cache.get(name)
+          next File.binwrite(target, kept) if kept
 
-        bundle_server(target, packages)
-        @cache.put(name, File.binread(target))
+          bundle_file(source, target, packages)
+          @cache.put(name, File.binread(target))
+        end
       end
 
-      def bundle_server(target, packages)
-        Programs.esbuild(packages, File.join(ROOT, "lib/rondo/node/engine/server.js"), "--bundle", "--platform=node",
+      def bundle_file(source, target, packages)
+        Programs.esbuild(packages, File.join(ROOT, "lib/rondo/node/engine", source), "--bundle", "--platform=node",
                          "--target=node#{NODE_MAJOR}", "--log-level=error", "--legal-comments=none",
                          "--outfile=#{target}")
       end

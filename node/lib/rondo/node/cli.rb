@@ -23,6 +23,7 @@ module Rondo
         [:"early-hints", "--early-hints", "let the application send 103"],
         [:engine, "--engine NAME", %w[node uws], "what serves HTTP: node, or uws for uWebSockets.js (%s)"],
         [:"uws-file", "--uws-file FILE", "the uws.js of a uWebSockets.js that is installed already"],
+        [:redis, "-r", "--redis URL", "Redis that carries published messages to other machines"],
         [:workers, "-w", "--workers NUMBER", "processes that serve; 0: one process without a master (%s)"],
         [:set, "--set NAME=VALUE", "one limit of the server; may be given several times"]
       ].freeze

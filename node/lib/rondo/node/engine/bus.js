@@ -8,6 +8,7 @@ const limits = require("./limits");
 const log = require("./log");
 const text = require("./text");
 const { Channels } = require("./channels");
+const { Engines } = require("./pubsub");
 const { History } = require("./history");
 const ruby = require("./ruby");
 
@@ -42,6 +43,7 @@ class Bus {
   constructor(link) {
     this.link = link;
     this.channels = new Channels();
+    this.engines = new Engines(this);
     this.history = new History();
     this.blocks = new Map();
     this.waiting = new Map();
@@ -57,8 +59,9 @@ class Bus {
     this.link?.send({ rule: [name, isPattern, size, ttl] });
   }
 
-  // @param scope "cluster", "process" or "siblings"
+  // @param scope "cluster", "engine", "process" or "siblings"
   publish(channel, data, scope) {
+    if (scope === "engine") return this.engines.publishByMaster(channel, data);
     if (scope === "process" || !this.link) return scope === "siblings" ? true : this.publishHere(channel, data, scope);
     const isKept = scope === "cluster" && this.history.rules.size > 0 && this.history.ruleOf(channel) !== null;
     if (!this.link.send({ channel, data, isKept })) return false;

@@ -12,15 +12,20 @@ class Channels {
     this.exact = new Map(); // name → Set of subscriptions
     this.patterns = new Map(); // pattern → { matches, subscribers }
     this.matched = new Map(); // name → the patterns that match it
+    this.onChange = () => {}; // for the first and the last subscriber of a name
   }
 
   add(name, isPattern, subscription) {
-    if (!isPattern) return setOf(this.exact, name, () => new Set()).add(subscription);
+    if (!isPattern) {
+      const subscribers = setOf(this.exact, name, () => new Set()).add(subscription);
+      if (subscribers.size === 1) this.onChange(name, false, true);
+      return;
+    }
     const entry = setOf(this.patterns, name, () => {
       this.matched.clear();
       return { matches: compile(name), subscribers: new Set() };
     });
-    return entry.subscribers.add(subscription);
+    if (entry.subscribers.add(subscription).size === 1) this.onChange(name, true, true);
   }
 
   remove(name, isPattern, subscription) {
@@ -29,8 +34,15 @@ class Channels {
     if (subscribers.size === 0) {
       (isPattern ? this.patterns : this.exact).delete(name);
       if (isPattern) this.matched.clear();
+      this.onChange(name, isPattern, false);
     }
     return true;
+  }
+
+  // Names and patterns with subscribers, as pairs of a name and whether it is a pattern.
+  names() {
+    const exact = [...this.exact.keys()].map((name) => [name, false]);
+    return exact.concat([...this.patterns.keys()].map((name) => [name, true]));
   }
 
   // Calls `visit` with each subscription that a message on this channel reaches.

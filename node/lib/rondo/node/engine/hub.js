@@ -11,6 +11,7 @@ const { History } = require("./history");
 const MESSAGE_BYTES = 128; // what each message takes besides its data
 
 function sizeOf(message) {
+  if (message.interests) return message.interests.reduce((sum, [name]) => sum + 2 * name.length, MESSAGE_BYTES);
   if (message.messages !== undefined) return message.messages.reduce((sum, one) => sum + sizeOf(one), MESSAGE_BYTES);
   return MESSAGE_BYTES + (message.data === undefined ? 0 : message.data.length);
 }
@@ -86,6 +87,7 @@ class Hub {
   constructor() {
     this.history = new History();
     this.channels = new Map();
+    this.engine = null; // master_engine.js
   }
 
   // A worker that takes part from now on.
@@ -99,6 +101,7 @@ class Hub {
 
   remove(worker) {
     this.channels.delete(worker.id);
+    this.engine?.forget(worker.id);
   }
 
   take(message, from) {
@@ -108,6 +111,8 @@ class Hub {
       const { replay, name, isPattern, since } = message;
       const way = this.channels.get(from);
       if (way && !way.sendReplay(replay, this.history.since(name, isPattern, since))) this.complain(from, way);
+    } else if (message.interests || message.isForEngine) {
+      this.engine?.take(message, from);
     } else {
       this.relay(message, from);
     }

@@ -17,6 +17,7 @@ const OPTIONS = {
   "log-file": { type: "string", short: "l" },
   "pid-file": { type: "string", short: "P" },
   "early-hints": { type: "boolean", default: false },
+  redis: { type: "string", short: "r" },
   workers: { type: "string", short: "w", default: "0" },
   engine: { type: "string", default: "node" },
   "uws-file": { type: "string" },
@@ -85,7 +86,7 @@ function parse(words) {
   return {
     port: number(values, "port", 65535), host: values.bind, workers: number(values, "workers", 1024),
     tls: tlsOf(values), logFile: values["log-file"], pidFile: values["pid-file"],
-    hints: values["early-hints"], engine: engineOf(values), uwsFile: values["uws-file"],
+    hints: values["early-hints"], redis: values.redis, engine: engineOf(values), uwsFile: values["uws-file"],
   };
 }
 

@@ -9,11 +9,15 @@ const pidFile = require("./pid_file");
 const { Link } = require("./hub");
 const { Master, obey } = require("./cluster");
 const { settleEngine } = require("./engines");
+const { MasterEngine } = require("./master_engine");
 const { OptionError, parse } = require("./options");
+const { RedisEngine } = require("./redis/engine");
+const { redisUrl } = require("./redis/settings");
 const { serve, surviveExceptions, tryAddress } = require("./worker");
 
-// The variable that tells workers the port.
+// The variables that tell workers the port, and that there is an engine in the master.
 const PORT = "RONDO_NODE_PORT";
+const MASTER_ENGINE = "RONDO_NODE_MASTER_ENGINE";
 const SIGNALS = ["SIGINT", "SIGTERM"];
 
 function url(options, address) {
@@ -81,16 +85,27 @@ function runMaster(options) {
       log.error(`rondo: ${line}`);
       return end(options, 1);
     }
-    const master = new Master(options.workers, { [PORT]: String(port) }, (address) => announce(options, address),
-                              (code) => end(options, code));
-    onSignals((signal) => master.stop(signal));
+    const { redisUrl: redis } = options;
+    const environment = { [PORT]: String(port), [MASTER_ENGINE]: redis ? "redis" : "" };
+    const master = new Master(options.workers, environment, (address) => announce(options, address),
+                              (code) => closeEngine(master, () => end(options, code)));
+    if (redis) new MasterEngine(master.hub, (deliver) => new RedisEngine(redis, {}, deliver));
+    onSignals((signal) => {
+      if (master.stopping) master.hub.engine?.hurry();
+      master.stop(signal);
+    });
     return master.start();
   });
+}
+
+function closeEngine({ hub: { engine } }, done) {
+  return engine ? engine.close(done) : done();
 }
 
 // A terminal sends its signals to workers, too, but only the master decides.
 function runWorker(application, options) {
   options.port = Number(process.env[PORT]);
+  options.hasMasterEngine = process.env[MASTER_ENGINE] === "redis";
   for (const signal of SIGNALS) process.on(signal, () => {});
   const serving = obey();
   serve(application, options, new Link(), (line, worker) => {
@@ -108,6 +123,7 @@ exports.start = (application) => {
     if (options.logFile) log.open(options.logFile);
     settleEngine(options);
     if (cluster.isWorker) return runWorker(application, options);
+    options.redisUrl = redisUrl(options.redis);
     return options.workers > 0 ? runMaster(options) : runSingle(application, options);
   } catch (error) {
     if (!(error instanceof OptionError) && error.code === undefined) throw error;

@@ -12,6 +12,8 @@ const text = require("./text");
 const { Bus } = require("./bus");
 const { Endpoint } = require("./endpoint");
 const { chooseEngine } = require("./engines");
+const { MasterLink } = require("./master_engine");
+const redis = require("./redis/binding");
 
 // How long connections have to end when the server is told to stop at once.
 const AT_ONCE = 250;
@@ -19,10 +21,12 @@ const AT_ONCE = 250;
 // Loads the application and listens. Calls `done(line)` with what went wrong, or `done(null, worker)`.
 function serve(applicationPath, options, link, done) {
   const bus = new Bus(link);
+  if (options.hasMasterEngine) bus.engines.useMaster(new MasterLink(link));
   Endpoint.attach(bus);
   let application;
   try {
-    application = ruby.load(applicationPath, { bus, limits, text });
+    application = ruby.load(applicationPath, { bus, limits, redis, text });
+    if (options.redisUrl) ruby.constant("Rondo", "PubSub").$use_redis(options.redisUrl);
     env.prepare();
   } catch (exception) {
     log.report("the application", exception);
@@ -32,7 +36,7 @@ function serve(applicationPath, options, link, done) {
   const server = engine.makeServer(application, options);
   return engine.listen(server, options.host, options.port, (error, address) => {
     if (error) return done(lineOf(error, options));
-    return done(null, new Worker(engine, server, address));
+    return done(null, new Worker(engine, server, address, bus.engines));
   });
 }
 
@@ -54,18 +58,23 @@ function tryAddress(options, done) {
 }
 
 class Worker {
-  constructor(engine, server, address) {
+  constructor(engine, server, address, pubsub) {
     this.engine = engine;
     this.server = server;
+    this.pubsub = pubsub;
     this.address = address;
     this.stopped = false;
   }
 
   // TERM lets requests finish, INT does not wait for them.
   stop(signal, done) {
-    if (this.stopped) return this.server.rondoClients.closeAll();
+    if (this.stopped) {
+      this.pubsub.hurry();
+      return this.server.rondoClients.closeAll();
+    }
     this.stopped = true;
-    return this.engine.drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, done);
+    const end = () => this.pubsub.close(done);
+    return this.engine.drain(this.server, signal === "SIGTERM" ? limits.drainTimeout : AT_ONCE, end);
   }
 }
 

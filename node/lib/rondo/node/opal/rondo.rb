@@ -9,6 +9,9 @@ module Rondo
   # The base of what Rondo raises.
   class Error < StandardError; end
 
+  # What is wrong with a setting: one line.
+  class ConfigurationError < Error; end
+
   # The client of a response left.
   class ClientGone < IOError; end
 
@@ -43,6 +46,8 @@ module Rondo
 end
 
 require "rondo/pubsub"
+require "rondo/pubsub/engines"
+require "rondo/pubsub/redis"
 require "rondo/client"
 require "rondo/input"
 require "rondo/errors"

@@ -10,38 +10,7 @@ require "json"
 module Rondo
   # Publishing and subscribing.
   module PubSub
-    # Where a message goes; each answers `publish(channel, message)`.
-    class Engine
-      attr_reader :scope
-
-      def initialize(scope)
-        @scope = scope
-      end
-
-      # @return [Boolean]
-      def publish(channel, message)
-        PubSub.send_to(channel, message, @scope)
-      end
-
-      def inspect
-        "#<Rondo::PubSub::Engine #{@scope}>"
-      end
-    end
-
-    # All workers, this process, all processes but this one.
-    CLUSTER = Engine.new(:cluster)
-    PROCESS = Engine.new(:process)
-    SIBLINGS = Engine.new(:siblings)
-    MASTER = CLUSTER
-
     class << self
-      # @return [Object] what carries a message when the caller names no engine
-      attr_writer :default
-
-      def default
-        @default || CLUSTER
-      end
-
       # Keeps the last messages of a channel, or of those that a pattern matches; `size: 0` ends that.
       # @param size [Integer] messages
       # @param ttl [Numeric, nil] seconds
@@ -52,16 +21,7 @@ module Rondo
         nil
       end
 
-      # @return [Boolean]
-      # @raise [ArgumentError, TypeError]
-      def publish(channel, message, engine = nil)
-        return PROCESS.publish(channel, message) if engine == false
-        return (engine || default).publish(channel, message) unless engine.nil? && @default.nil?
-
-        send_to(channel, message, :cluster)
-      end
-
-      # @param scope [Symbol] :cluster, :process or :siblings
+      # @param scope [Symbol] :cluster, :engine, :process or :siblings
       # @return [Boolean]
       def send_to(channel, message, scope)
         `Opal.rondo.bus.publish(#{name(channel)}, #{published(message)}, scope)`
