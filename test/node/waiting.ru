@@ -65,7 +65,11 @@ def later(answer)
   resolve = nil
   promise = `new Promise((done) => { #{resolve} = done; })`
   WAITING << lambda {
-    yield if block_given?
+    begin
+      yield if block_given?
+    rescue Rondo::ClientGone
+      NOTES << "gone" # the others are served
+    end
     resolve.call(answer)
   }
   promise
