@@ -5,12 +5,18 @@
 "use strict";
 
 const { EventEmitter } = require("node:events");
+const { BEYOND_ASCII } = require("../text");
 
 // What it writes itself.
 const OWN = new Set(["content-length", "transfer-encoding", "connection", "date"]);
 // Larger bodies are passed on in pieces of this size. What the library keeps of one is not counted.
 const PIECE = 65536;
 const COMMENT = ":\n\n";
+
+// A value has a character for each byte.
+function toField(value) {
+  return BEYOND_ASCII.test(value) ? Buffer.from(value, "latin1") : value;
+}
 
 class Exchange extends EventEmitter {
   // @param raw the response of the library
@@ -78,7 +84,7 @@ class Exchange extends EventEmitter {
     this.begun = true;
     raw.writeStatus(`${this.status} ${this.reason}`);
     for (let at = 0; at < fields.length; at += 2) {
-      if (!OWN.has(fields[at].toLowerCase())) raw.writeHeader(fields[at], Buffer.from(fields[at + 1], "latin1"));
+      if (!OWN.has(fields[at].toLowerCase())) raw.writeHeader(fields[at], toField(fields[at + 1]));
     }
   }
 
@@ -245,4 +251,4 @@ class Exchange extends EventEmitter {
   }
 }
 
-module.exports = { Exchange };
+module.exports = { Exchange, toField };

@@ -8,6 +8,7 @@ const messages = require("../messages");
 const ruby = require("../ruby");
 const { Endpoint } = require("../endpoint");
 const { handshakeFields } = require("../websocket");
+const { toField } = require("./exchange");
 
 class UwsEndpoint extends Endpoint {
   constructor(ws, socket, env, handler) {
@@ -165,7 +166,7 @@ function opener(req, res, context) {
     res.upgraded();
     raw.cork(() => {
       raw.writeStatus("101 Switching Protocols");
-      for (let at = 0; at < fields.length; at += 2) raw.writeHeader(fields[at], Buffer.from(fields[at + 1], "latin1"));
+      for (let at = 0; at < fields.length; at += 2) raw.writeHeader(fields[at], toField(fields[at + 1]));
       raw.upgrade({ open }, req.headers["sec-websocket-key"], req.rondoProtocol || "",
                   req.headers["sec-websocket-extensions"] || "", context);
     });
