@@ -11,6 +11,7 @@ require "support/raw_client"
 require "support/redis_server"
 require "support/waiting"
 require "support/websocket_peer"
+require "timeout"
 
 class NodeRedisAccessTest < Minitest::Test
   include Waiting

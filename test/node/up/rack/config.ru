@@ -8,7 +8,7 @@ require_relative "pages"
 if RUBY_ENGINE == "ruby"
   if defined?(RubyVM::ZJIT)
     RubyVM::ZJIT.enable
-  elsif RubyVM::YJIT.respond_to?(:enable)
+  elsif defined?(RubyVM::YJIT) && RubyVM::YJIT.respond_to?(:enable)
     RubyVM::YJIT.enable
   end
 end
