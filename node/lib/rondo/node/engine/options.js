@@ -48,9 +48,27 @@ function tlsOf(values) {
   if (!values.secure) return null;
   if (!values["cert-file"] || !values["key-file"]) throw new OptionError("--secure needs --cert-file and --key-file");
   const ca = read(values, "ca-file");
-  return { ca, cert: read(values, "cert-file"), key: read(values, "key-file"),
-           requestCert: ca !== undefined, rejectUnauthorized: ca !== undefined,
-           files: { ca: values["ca-file"], cert: values["cert-file"], key: values["key-file"] } };
+  const tls = { ca, cert: read(values, "cert-file"), key: read(values, "key-file"),
+                requestCert: ca !== undefined, rejectUnauthorized: ca !== undefined,
+                files: { ca: values["ca-file"], cert: values["cert-file"], key: values["key-file"] } };
+  checkFiles(tls);
+  return tls;
+}
+
+// A worker that cannot use them would be started again and again.
+function checkFiles({ ca, cert, key, files }) {
+  const { X509Certificate } = require("node:crypto");
+  const { createSecureContext } = require("node:tls");
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw new OptionError(`cannot use the certificate ${files.cert} with the key ${files.key}: ${error.reason || error.message}`);
+  }
+  try {
+    if (ca !== undefined) new X509Certificate(ca);
+  } catch {
+    throw new OptionError(`there is no certificate in ${files.ca}`); // Node itself would trust nobody
+  }
 }
 
 // What uWebSockets.js has its own way for.
@@ -62,6 +80,8 @@ function engineOf(values) {
     throw new OptionError(`--engine must be node or uws, not ${JSON.stringify(values.engine)}`);
   }
   if (values.engine === "uws" && values["early-hints"]) throw new OptionError("--early-hints needs --engine node");
+  // The library asks for a certificate, but it lets in a client that shows none.
+  if (values.engine === "uws" && values["ca-file"]) throw new OptionError("--ca-file needs --engine node");
   const name = values.set.map((word) => word.split("=")[0]).find((one) => NODE_ONLY.includes(one));
   if (values.engine === "uws" && name) throw new OptionError(`--set ${name} needs --engine node`);
   return values.engine;
