@@ -17,7 +17,7 @@ Gem::Specification.new do |spec|
 
   spec.files = Dir.chdir(__dir__) do
     Dir["lib/**/*.rb", "exe/*", "ext/**/*.{c,h,def,mk,rb}", "ext/rondo/.document", "examples/**/*",
-        "docs/**/*.{md,svg}", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"]
+        "docs/**/*.{md,svg}", "sig/**/*.rbs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"]
       .select { |path| File.file?(path) }.sort
   end
   spec.bindir = "exe"

@@ -11,6 +11,7 @@ require "rondo/puma/gem"
 
 module Rondo
   # Servers of Capybara's sessions.
+  # @api private
   module CapybaraServer
     # Options that Capybara's own block for Puma takes, besides those of Puma.
     THREADS = /\A(?:(\d+):)?(\d+)\z/

@@ -34,6 +34,7 @@ require "rondo/config/worker_count"
 
 module Rondo
   # Runs workers until it is told to stop.
+  # @api private
   class Cluster
     include Requests
     include Restarts

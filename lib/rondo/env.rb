@@ -4,7 +4,6 @@
 # Rack 2 wants. The extension reads both constants when a server is made.
 # SPDX-License-Identifier: MIT
 
-# The namespace; see lib/rondo.rb.
 module Rondo
   # rack.errors: writes to $stderr, whatever that is at the time. Its inspect is a constant, because
   # applications print their env.
@@ -58,17 +57,23 @@ module Rondo
     end
   end
 
+  # The one that every request gets.
+  # @api private
   ERRORS = Errors.new
 
+  # @api private
   # @return [Boolean] whether Rack 2 is loaded, whose applications join header values by "\n" and
   #   look at rack.version and its friends
   def self.rack2?
     defined?(::Rack.release) ? ::Rack.release.start_with?("2.") : false
   end
 
+  # What every env has besides, by key.
+  # @api private
   ENV_EXTRAS = {} # rubocop:disable Style/MutableConstant -- filled below
 
   # Asked anew for every server: the command line loads Rack after Rondo.
+  # @api private
   # @param threads [Integer] that may run the application at the same time
   # @param workers [Boolean] whether other processes may run it as well
   # @return [void]

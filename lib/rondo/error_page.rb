@@ -5,6 +5,7 @@
 
 module Rondo
   # Makes a Rack response out of an exception.
+  # @api private
   module ErrorPage
     ESCAPES = { "&" => "&amp;", "<" => "&lt;", ">" => "&gt;", '"' => "&quot;" }.freeze
 

@@ -22,13 +22,18 @@ module Rondo
   # Extended by the modules that are registered.
   module Handler
     # The source of a value that was typed.
+    # @api private
     TYPED = "options"
     # Settings of a process that belongs to the server. They have no effect where it belongs to the program that called.
+    # @api private
     OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
                         raise_exception_on_sigterm tmp_restart].freeze
 
     # Behind the name of the pid file of the program, for a mold.
+    # @api private
     OF_MOLD = ".mold"
+    # The reason in a log line.
+    # @api private
     IGNORED = "ignored, because the options of the program say where to listen"
 
     # The object that signals act on, and plugins.
@@ -65,6 +70,7 @@ module Rondo
     #   :user_supplied_options, the names of those that were typed
     # @yieldparam server [Server]
     # @return [void]
+    # @raise [Error] one line: what cannot be served
     def run(app, **options)
       @signals = nil
       @stopped = false
@@ -78,13 +84,15 @@ module Rondo
     # Rackup calls this on INT, in its trap, while no server has that signal; without it the process would just exit.
     # That may be before there is a server. Graceful the first time, at once the second time.
     # @return [void]
+    # @raise [SystemExit] the server is that of {Rondo.start}
     def shutdown
       exit if @of_program
       @stopped = true
       @signals&.dispatch("INT")
     end
 
-    # @return [Hash{String => String}]
+    # What `rackup --help` shows.
+    # @return [Hash{String => String}] options and what they mean
     def valid_options
       { "Host=HOST" => "Hostname to listen on (default: all interfaces)",
         "Port=PORT" => "Port to listen on (default: #{Settings.default(:port)})",

@@ -6,6 +6,7 @@
 
 module Rondo
   # Makes the keys that requests of a connection have in addition.
+  # @api private
   module Identity
     module_function
 

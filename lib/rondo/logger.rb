@@ -8,6 +8,7 @@
 
 module Rondo
   # Writes lines to an IO or to a custom logger.
+  # @api private
   class Logger
     # CTL, DEL and ESC, the second set of them (U+009B is another ESC [), line ends that only some programs
     # know, and what turns the direction of text round. Newline and tab stay, because backtraces have them.

@@ -6,8 +6,11 @@
 module Rondo
   # One line that says what to do.
   class NotCompiled < LoadError
+    # Where the gem is.
+    # @api private
     ROOT = File.expand_path("../..", __dir__)
 
+    # Takes what `raise` gives; the message is always the same.
     def initialize(*)
       tool = File.join(ROOT, "tools/compile")
       command = File.exist?(tool) ? tool : "gem pristine rondo"

@@ -6,6 +6,7 @@
 
 module Rondo
   # The setting allowed_origins.
+  # @api private
   class Origins
     # As browsers write it (RFC 6454 section 6.2), without case.
     ORIGIN = %r{\A([a-z][a-z0-9+.-]*://)([a-z0-9._-]+|\[[0-9a-f:.]+\])(:\d{1,5})?\z}

@@ -7,6 +7,7 @@ require "rondo/pubsub/engines"
 require "rondo/pubsub/local"
 
 # Channels of the server; see docs/PUSH.md.
+
 module Rondo
   class << self
     # Any thread of a process that serves; with an engine such as Redis, of any process.

@@ -7,6 +7,7 @@
 
 module Rondo
   # Turns exceptions into log lines and responses.
+  # @api private
   class Reporter
     HTML = { "content-type" => "text/html; charset=utf-8", "x-content-type-options" => "nosniff" }.freeze
     PLAIN = { "content-type" => "text/plain; charset=utf-8" }.freeze

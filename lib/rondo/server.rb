@@ -37,6 +37,8 @@ module Rondo
     private_constant :OPTION_TABLE
     # Names of all options.
     OPTIONS = OPTION_TABLE.keys.freeze
+    # Those that the core takes.
+    # @api private
     CORE_OPTIONS = OPTION_TABLE.select { |_, option| option.core }.keys.freeze
 
     # @param app [#call, nil] a Rack application; nil: only the files of the folder `public`
@@ -162,6 +164,7 @@ module Rondo
     end
 
     # Listeners for TLS show these certificates from their next handshake on. Connections keep those that they have.
+    # @api private
     # @param materials [Array<TLS::Material>] those without a listener are left out
     # @return [void]
     # @raise [AddressError] one line: they cannot be shown
@@ -173,6 +176,7 @@ module Rondo
     end
 
     # Closes a listening socket a moment later. No client notices it while other processes listen at its address.
+    # @api private
     # @param inode [Integer] its number, whatever its descriptor is
     # @return [void]
     def retire(inode)
@@ -181,6 +185,7 @@ module Rondo
 
     # Names the workers of another master that get the connections of this server when it stops, instead of its
     # siblings.
+    # @api private
     # @param scoreboard [Scoreboard] of those workers
     # @param inboxes [Array<Integer, nil>] descriptors by row of it; stay open as long as the server
     # @return [void]
@@ -189,6 +194,7 @@ module Rondo
     end
 
     # Keeps the files of Unix sockets at the end, because another process continues with {#descriptors}.
+    # @api private
     # @return [void]
     def keep_files
       @core.keep_files
@@ -227,6 +233,7 @@ module Rondo
     end
 
     # Before the process ends: what was published is sent to the hub, within a second.
+    # @api private
     # @return [void]
     def finish_link
       @core.finish_link
@@ -253,6 +260,7 @@ module Rondo
       @core.poller
     end
 
+    # @api private
     # @param name [Symbol, String] that is unknown
     # @param names [Array<Symbol, String>] that are known
     # @return [String] "; did you mean …?" or ""

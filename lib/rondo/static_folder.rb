@@ -7,6 +7,7 @@
 
 module Rondo
   # Looks into a folder without serving it.
+  # @api private
   module StaticFolder
     ERROR_PAGE = "500.html"
     PAGE_BYTES = 1 << 20

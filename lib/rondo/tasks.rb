@@ -6,6 +6,7 @@
 
 # Tasks and timers; see docs/TASKS.md. What is asked for before a server runs in this process begins when one
 # does, in each worker of a cluster.
+
 module Rondo
   # A task or a timer, as {Rondo.run} and its siblings return it.
   class Task
@@ -43,6 +44,10 @@ module Rondo
 
   class << self
     # The name that iodine has for {Rondo.run}.
+    # @yield
+    # @return [Task]
+    # @raise [ArgumentError] without a block
+    # @raise [TaskLimitError] there are max_tasks tasks and timers already
     alias defer run
 
     # Calls the block once, when the time has passed. A stop of the server ends timers.

@@ -7,6 +7,7 @@
 
 module Rondo
   # Answers and log lines of upgrades that cannot be.
+  # @api private
   class Upgrades
     # Of handlers, that were spoken of once; more of them are not.
     SPOKEN_MAX = 100

@@ -4,5 +4,6 @@
 # SPDX-License-Identifier: MIT
 
 module Rondo
+  # The version of the gem, as RubyGems compares it.
   VERSION = "0.1.0"
 end

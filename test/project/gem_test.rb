@@ -14,7 +14,7 @@ class GemTest < Minitest::Test
 
   def test_it_carries_what_it_needs_and_no_tests
     contents = files_of_the_package
-    needed = Dir.glob("{ext,lib}/**/*.{c,h,def,rb}", base: ROOT) + Dir.glob("exe/*", base: ROOT)
+    needed = Dir.glob("{ext,lib}/**/*.{c,h,def,rb}", base: ROOT) + Dir.glob("{exe/*,sig/**/*.rbs}", base: ROOT)
     refute_empty needed
     assert_empty needed - contents
     assert_empty contents.grep(%r{^(?:test|bench|build|tools)/|\.(?:o|so)$})

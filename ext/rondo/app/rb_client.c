@@ -296,6 +296,7 @@ static VALUE client_close_reason(VALUE self) {
     return rb_utf8_str_new(reason.ptr, (long)reason.len);
 }
 
+/* @return [String] always the same: applications log what they are given */
 static VALUE client_inspect(VALUE self) {
     (void)self;
     return rb_usascii_str_new_cstr("#<Rondo::Client>");

@@ -246,7 +246,8 @@ RD_APART static void need_block(bool is_one) {
     if (!is_one) rb_raise(rb_eArgError, "a task needs a block");
 }
 
-/* begin(interval_ns, runs, when_idle, block): runs 0 is for ever. */
+/* begin(interval_ns, runs, when_idle, block): runs 0 is for ever.
+ * @api private */
 static VALUE task_begin(VALUE klass, VALUE interval_ns, VALUE runs, VALUE when_idle, VALUE proc) {
     const uint64_t ns = NUM2ULL(interval_ns), count = NUM2ULL(runs);
     need_block(RTEST(rb_obj_is_proc(proc)));

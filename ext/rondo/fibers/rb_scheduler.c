@@ -309,9 +309,6 @@ static void init_constants(VALUE klass) {
     rb_obj_freeze(fiber_options);
     rb_gc_register_mark_object(fiber_class);
     rb_gc_register_mark_object(fiber_options);
-    /* What a fiber gets that still waits when its thread ends. */
-    stopped_error = rb_define_class_under(klass, "Stopped", rb_eException);
-    rb_gc_register_mark_object(stopped_error);
 }
 
 /* Document-class: Rondo::Scheduler
@@ -320,6 +317,10 @@ void rd_init_scheduler(VALUE rondo) {
     VALUE klass = rb_define_class_under(rondo, "Scheduler", rb_cObject);
     pthread_atfork(NULL, NULL, count_fork);
     init_constants(klass);
+    /* Document-class: Rondo::Scheduler::Stopped
+     * What a fiber gets that still waits when its thread ends. */
+    stopped_error = rb_define_class_under(klass, "Stopped", rb_eException);
+    rb_gc_register_mark_object(stopped_error);
     rb_define_alloc_func(klass, scheduler_allocate);
     rb_define_method(klass, "initialize", scheduler_initialize, 0);
     rb_define_method(klass, "run", scheduler_run, 0);

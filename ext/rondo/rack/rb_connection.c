@@ -154,6 +154,7 @@ static VALUE connection_peer(VALUE self) {
     return rb_assoc_new(rb_usascii_str_new(text, (long)len), INT2FIX(peer.port));
 }
 
+/* @return [String] always the same: applications log what they are given */
 static VALUE connection_inspect(VALUE self) {
     (void)self;
     return rb_usascii_str_new_cstr("#<Rondo::Connection>");

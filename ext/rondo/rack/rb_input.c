@@ -252,6 +252,7 @@ static VALUE input_external_encoding(VALUE self) {
     return rb_enc_from_encoding(rb_ascii8bit_encoding());
 }
 
+/* @return [String] always the same: applications log what they are given */
 static VALUE input_inspect(VALUE self) {
     (void)self;
     return rb_usascii_str_new_cstr("#<Rondo::Input>");

@@ -192,6 +192,7 @@ static VALUE stream_is_closed(VALUE self) {
     return has_ended(stream) || !rd_call_has_client(stream->call) ? Qtrue : Qfalse;
 }
 
+/* @return [String] always the same: applications log what they are given */
 static VALUE stream_inspect(VALUE self) {
     (void)self;
     return rb_usascii_str_new_cstr("#<Rondo::Stream>");

@@ -140,7 +140,8 @@ static VALUE tree_end_with(VALUE self, VALUE fd, VALUE signal, VALUE grace_ms) {
 }
 
 /* Document-module: Rondo::ProcessTree
- * What the processes of a cluster ask of the kernel and of malloc. */
+ * What the processes of a cluster ask of the kernel and of malloc.
+ * @api private */
 void rd_init_process(VALUE rondo) {
     VALUE tree = rb_define_module_under(rondo, "ProcessTree");
     rb_define_singleton_method(tree, "set_subreaper", tree_set_subreaper, 0);

@@ -141,6 +141,9 @@ static VALUE redirect_close(VALUE self) {
     return Qnil;
 }
 
+/* Document-class: Rondo::Redirect
+ * Answers requests of HTTP with the same address of HTTPS.
+ * @api private */
 void rd_init_redirect(VALUE rondo) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     VALUE klass = rb_define_class_under(rondo, "Redirect", rb_cObject);

@@ -158,7 +158,8 @@ static VALUE all_bounds(void) {
 
 /* Document-class: Rondo::Scoreboard
  * Memory that the processes of a server share: a row for each process that serves, with the
- * numbers of cluster/scoreboard.def. */
+ * numbers of cluster/scoreboard.def.
+ * @api private */
 void rd_init_scoreboard(VALUE rondo) {
     VALUE board = rb_define_class_under(rondo, "Scoreboard", rb_cObject);
     rb_define_alloc_func(board, board_allocate);

@@ -153,6 +153,9 @@ static VALUE core_http2_library(VALUE self) {
 void rd_init_server(VALUE rondo) {
     VALUE server = rb_define_class_under(rondo, "Server", rb_cObject);
     rd_init_forks();
+    /* Document-class: Rondo::Server::Core
+     * What Rondo::Server is in the extension.
+     * @api private */
     cCore = rb_define_class_under(server, "Core", rb_cObject);
     rb_define_alloc_func(cCore, rd_binding_allocate);
     rb_define_singleton_method(cCore, "http2_library", core_http2_library, 0);

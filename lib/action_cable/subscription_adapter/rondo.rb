@@ -14,6 +14,7 @@ module ActionCable
   module SubscriptionAdapter
     # Options of config/cable.yml: `socket_folder`, where the server listens for other processes
     # (tmp/rondo-cable of the application), and `channel_prefix`.
+    # @api private
     class Rondo < Base
       prepend ChannelPrefix
 

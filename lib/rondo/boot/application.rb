@@ -11,6 +11,7 @@ require "rondo/puma/library"
 
 module Rondo
   # Finds and loads the application; a failure is one line, and its backtrace goes to the log.
+  # @api private
   module Application
     # Words of the command line. A word that is mistyped names a file that does not exist.
     COMMANDS = %w[init check cert ctl top start help version].freeze

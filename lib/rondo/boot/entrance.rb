@@ -6,6 +6,7 @@
 
 module Rondo
   # The way into the applications of one server.
+  # @api private
   class Entrance
     # Answers 501 in place of the application.
     Methods = Struct.new(:app, :allowed) do

@@ -7,6 +7,7 @@
 module Rondo
   # Describes any exception, `exit` included: a server whose application calls exit has not started,
   # whatever the status.
+  # @api private
   module BootError
     LINE_MAX = 1000
 

@@ -9,6 +9,7 @@ require "rondo/boot/error"
 
 module Rondo
   # One exception, seen from the application's folder.
+  # @api private
   class BootFailure
     # A backtrace of an endless recursion has thousands of frames: this many from its beginning and from its end.
     SHOWN = 50

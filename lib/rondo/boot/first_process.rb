@@ -9,6 +9,7 @@ require "rondo"
 
 module Rondo
   # What process 1 does until its server ends.
+  # @api private
   class FirstProcess
     SIGNALS = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR WINCH CONT].freeze
     # systemd and podman name the process they mean.

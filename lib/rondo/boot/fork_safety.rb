@@ -7,6 +7,7 @@
 
 module Rondo
   # Prepares a process that is about to be forked.
+  # @api private
   module ForkSafety
     # Threads of Ruby itself, which starts them again when it needs them.
     HARMLESS = /\A(?:Timeout stdlib thread|Timeout::Request)/

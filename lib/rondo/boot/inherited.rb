@@ -9,6 +9,7 @@ require "rondo/boot/ticket_keys"
 
 module Rondo
   # Descriptors to adopt instead of binding.
+  # @api private
   class Inherited
     VARIABLE = "RONDO_INHERITED"
     # The number of a sealed file with what the process before showed on its ports for TLS.

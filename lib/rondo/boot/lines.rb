@@ -7,6 +7,7 @@ require "rondo"
 
 module Rondo
   # Writes the block to the log.
+  # @api private
   class BootLines
     # They change what fibers do.
     OF_FIBERS = %i[fiber_pool slow_fiber_ms].freeze

@@ -8,6 +8,7 @@ require "rondo"
 
 module Rondo
   # Opens sockets without serving them.
+  # @api private
   class ListenerOpener
     # @!attribute io [IO] closed by exec
     # @!attribute url [String]

@@ -7,6 +7,7 @@
 
 module Rondo
   # Looks for the process behind a listening TCP port.
+  # @api private
   module PortHolder
     LISTEN = "0A" # the state, as the kernel writes it
 

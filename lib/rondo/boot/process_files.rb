@@ -9,6 +9,7 @@ require "rondo/boot/write_trial"
 
 module Rondo
   # Files that tell other programs about this process.
+  # @api private
   class ProcessFiles
     # @param pidfile [String, nil]
     # @param state_path [String, nil]

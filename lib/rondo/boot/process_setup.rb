@@ -13,6 +13,7 @@ require "rondo/config/fiber_count"
 
 module Rondo
   # Prepares this process as the settings say.
+  # @api private
   class ProcessSetup
     # For the process that fetches certificates alone (certificates/domains.rb).
     SECRET = "RONDO_TLS_EAB_KEY"

@@ -8,6 +8,7 @@ require "rondo"
 
 module Rondo
   # Makes, takes over and hands on keys.
+  # @api private
   module TicketKeys
     # Where the program before left its keys: the number of a descriptor.
     VARIABLE = "RONDO_TICKETS"

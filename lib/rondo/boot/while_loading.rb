@@ -6,6 +6,7 @@
 
 module Rondo
   # Calls others each time that a class or module ends, until they have found what they look for.
+  # @api private
   module WhileLoading
     # @param seekers [Array<#call>] each gets the class or module whose body has ended, and nil before all, and returns
     #   whether it has found what it looks for; then it is not called again

@@ -6,6 +6,7 @@
 
 module Rondo
   # Tries it and leaves no trace: a file that exists keeps its content, a new one is removed.
+  # @api private
   module WriteTrial
     # @param path [String]
     # @param folders [Boolean] whether the start would make the folders as well

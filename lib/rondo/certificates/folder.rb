@@ -9,6 +9,7 @@ require "rondo"
 
 module Rondo
   # Certificates that the server makes or fetches by itself.
+  # @api private
   module Certificates
     # They cannot be made, read or kept: a message of one line.
     class Failed < Error; end

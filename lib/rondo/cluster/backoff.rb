@@ -7,6 +7,7 @@ require "rondo/process/process_loop"
 
 module Rondo
   # Counts ends in a row and knows the time of the next try.
+  # @api private
   class Backoff
     # @return [Integer] ends in a row
     attr_reader :count

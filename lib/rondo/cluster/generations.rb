@@ -11,6 +11,7 @@ require "rondo/puma/cluster_hooks"
 
 module Rondo
   # Boots molds and decides which one is used.
+  # @api private
   class Generations
     include ClusterHooks
 

@@ -10,6 +10,7 @@ require "rondo/process/process_loop"
 
 module Rondo
   # The limits, and the workers that have reached them.
+  # @api private
   class Lifetimes
     FIELDS = { rss: ["status", /^VmRSS:\s+(\d+) kB/], pss: ["smaps_rollup", /^Pss:\s+(\d+) kB/] }.freeze
 

@@ -9,6 +9,7 @@ require "socket"
 
 module Rondo
   # One end of a connection between two processes.
+  # @api private
   class MessageSocket
     # A message: its kind, its fields and its descriptors, and how many of these the kernel has dropped, because this
     # process had no room for them.

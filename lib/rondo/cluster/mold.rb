@@ -18,6 +18,7 @@ require "rondo/puma/library"
 
 module Rondo
   # Loads the application, forks workers when the master asks for one.
+  # @api private
   class Mold
     # What plugins may ask of the server: the master does it.
     MasterProxy = Struct.new(:socket, :urls) do

@@ -9,6 +9,7 @@ require "rondo/process/process_loop"
 
 module Rondo
   # One generation of the application's code.
+  # @api private
   class MoldHandle
     VARIABLE = "RONDO_MOLD"
     # Names of plugins that start when those of the generation before have ended.

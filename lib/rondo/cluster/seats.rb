@@ -8,6 +8,7 @@ require "rondo/process/process_loop"
 
 module Rondo
   # Rows of the scoreboard and the workers that have them. A worker of an earlier master has none.
+  # @api private
   class Seats
     # @param board [Scoreboard] with two rows for each slot
     # @param room [Integer] slots there may ever be

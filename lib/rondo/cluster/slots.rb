@@ -13,6 +13,7 @@ require "socket"
 
 module Rondo
   # Sockets of all slots.
+  # @api private
   class Slots
     # @!attribute url [String]
     # @!attribute uri [String] what was asked for, with its options

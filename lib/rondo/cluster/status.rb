@@ -8,6 +8,7 @@ require "rondo/version"
 
 module Rondo
   # Words and numbers about a {Cluster}.
+  # @api private
   module ClusterStatus
     module_function
 

@@ -10,6 +10,7 @@ require "rondo/cluster/worker_handle"
 
 module Rondo
   # Molds and workers in an environment variable.
+  # @api private
   class Succession
     VARIABLE = "RONDO_SUCCESSION"
 

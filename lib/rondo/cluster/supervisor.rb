@@ -14,6 +14,7 @@ require "rondo/cluster/worker_handle"
 
 module Rondo
   # Keeps one worker in each slot.
+  # @api private
   class Supervisor
     # The state of a slot besides its worker: when it may start again, and the sibling that listens there.
     Place = Struct.new(:backoff, :covered)

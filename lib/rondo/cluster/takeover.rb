@@ -12,6 +12,7 @@ require "rondo/pubsub/hub"
 
 module Rondo
   # Hands the sockets, molds, workers and published messages of a {Cluster} to the next program.
+  # @api private
   class Takeover
     # @param cluster [Cluster]
     # @param control [Control, nil]

@@ -16,6 +16,7 @@ require "rondo/process/serving"
 
 module Rondo
   # Boots, serves, stops.
+  # @api private
   class Worker
     # How long the orphan waits for its new parent, in seconds.
     ADOPTION = 5

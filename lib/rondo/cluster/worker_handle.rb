@@ -8,6 +8,7 @@ require "rondo/process/process_loop"
 
 module Rondo
   # One worker process, from the request to fork it to its end. Hooks of the configuration get it.
+  # @api private
   class WorkerHandle
     # @!attribute [r] index
     #   @return [Integer] of its slot

@@ -13,6 +13,7 @@ require "rondo/certificates/trust"
 
 module Rondo
   # Carries out a verb behind `cert`.
+  # @api private
   class Cert
     VERBS = { "renew" => "fetch the certificates of tls_domain that are due now, without the delay after a failure",
               "status" => "show these certificates; exit code 1 if one of them is missing or has expired",

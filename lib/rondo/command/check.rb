@@ -9,6 +9,7 @@ require "rondo/process/launcher"
 
 module Rondo
   # Goes through everything a start needs without serving.
+  # @api private
   class Check
     # Seconds.
     REDIS_PATIENCE = 1

@@ -11,6 +11,7 @@ require "rondo/config/worker_count"
 
 module Rondo
   # Parses ARGV and does what it says.
+  # @api private
   class CLI
     # A command line that cannot be understood: exit code 2.
     class UsageError < StandardError; end

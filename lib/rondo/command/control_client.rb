@@ -9,6 +9,7 @@ require "rondo"
 
 module Rondo
   # Speaks to the control server of another process.
+  # @api private
   class ControlClient
     # No server answers, or it is not a control server: a message of one line.
     class Unreachable < Error; end

@@ -9,6 +9,7 @@ require "rondo/process/control"
 
 module Rondo
   # Parses the words behind `ctl` and does what they say.
+  # @api private
   class Ctl
     # Verbs whose answer from the control server is printed.
     SHOWN = %w[stats gc-stats thread-backtraces metrics live ready].freeze

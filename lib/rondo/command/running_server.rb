@@ -10,6 +10,7 @@ require "rondo/config/configuration"
 
 module Rondo
   # A server of another process.
+  # @api private
   class RunningServer
     # Nothing says where the server is: a message of one line.
     class NotFound < Error; end

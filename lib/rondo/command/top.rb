@@ -12,6 +12,7 @@ require "rondo/command/top/terminal"
 
 module Rondo
   # Parses the words behind `top` and shows.
+  # @api private
   class Top
     # @param arguments [Array<String>]
     # @param out [IO]

@@ -9,6 +9,7 @@ require "rondo/config/tls"
 
 module Rondo
   # Parses bind URIs into what the core takes.
+  # @api private
   module Address
     OPTIONS = { "backlog" => :backlog, "mode" => :mode, "umask" => :umask,
                 "reuse_port" => :reuse_port, "low_latency" => :low_latency }.freeze

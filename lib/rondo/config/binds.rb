@@ -7,6 +7,7 @@ require "rondo"
 
 module Rondo
   # Chooses among the command line, the configuration file and inherited sockets.
+  # @api private
   module Binds
     # Environments in which an address needs no certificate.
     WITHOUT_CERTIFICATE = %w[development test].freeze

@@ -9,6 +9,7 @@ require "rondo/config/verbs"
 
 module Rondo
   # What a configuration file sets.
+  # @api private
   class Configuration
     include WithoutValues
 

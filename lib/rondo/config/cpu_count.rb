@@ -8,6 +8,7 @@ require "etc"
 
 module Rondo
   # Counts CPUs.
+  # @api private
   module CPUCount
     module_function
 

@@ -7,6 +7,7 @@ require "rondo/config/kinds"
 
 module Rondo
   # A number of fibers.
+  # @api private
   class FiberCount
     # A stack takes two of the memory areas that Linux counts: itself, and the page that guards it.
     AREAS = 2

@@ -8,6 +8,7 @@ require "rondo/config/settings"
 
 module Rondo
   # Writes the file.
+  # @api private
   module InitFile
     HEAD = <<~RUBY
       # frozen_string_literal: true

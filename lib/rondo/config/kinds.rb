@@ -9,6 +9,7 @@ require "rondo"
 
 module Rondo
   # The kinds of values.
+  # @api private
   module Settings
     # Values of one kind.
     class Kind

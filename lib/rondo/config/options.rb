@@ -10,6 +10,7 @@ require "rondo/config/kinds"
 
 module Rondo
   # The tables of settings.
+  # @api private
   module Settings
     # A setting.
     #

@@ -11,6 +11,7 @@ require "rondo/config/worker_count"
 module Rondo
   # What shows nothing of its values, whoever prints it or writes it as JSON: some are secrets. Where ActiveSupport is
   # loaded, its JSON of any object would be that of all its instance variables.
+  # @api private
   module WithoutValues
     # @return [String]
     def inspect

@@ -9,6 +9,7 @@ require "rondo/config/options"
 
 module Rondo
   # The tables, and resolved values that know where they came from.
+  # @api private
   module Settings
     # @param row [Hash{Symbol => Object}] of CORE
     # @return [Array<Symbol>, nil] names of a setting's numbers, where they have names

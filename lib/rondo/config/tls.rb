@@ -9,6 +9,7 @@ require "open3"
 
 module Rondo
   # The words of ssl:// addresses.
+  # @api private
   module TLS
     # What is wrong with a word; the caller says at which address.
     class Refused < StandardError; end

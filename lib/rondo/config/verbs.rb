@@ -11,26 +11,35 @@ require "rondo/config/verb_hooks"
 
 module Rondo
   class Configuration
-    # The verbs themselves; a file is evaluated with one of these as self.
+    # The verbs themselves; a file is evaluated with one of these as self. What a verb returns means nothing. One that
+    # refuses its value raises {ConfigurationError}: one line that names the file and its line.
+    # @api public
     class Verbs
       include VerbValues
       include VerbHooks
 
       # Puma's ways to share memory and to balance, which every worker of Rondo has anyway.
+      # @api private
       BUILT_IN = { nakayoshi_fork: "Rondo always compacts memory before it forks workers",
                    wait_for_less_busy_worker: "Rondo always balances connections between workers" }.freeze
+      # Verbs of Puma that are accepted.
+      # @api private
       WITHOUT_MEANING = %i[prune_bundler extra_runtime_dependencies reaping_time
                            silence_single_worker_warning silence_fork_callback_warning].freeze
+      # The reason in a note.
+      # @api private
       NOT_PUMA = "a restart executes the program that runs, and not Puma"
       # Heroku's files of Puma 3 have it.
       DefaultRackup = "config.ru" # rubocop:disable Naming/ConstantName -- theirs
 
+      # @api private
       # @param configuration [Configuration]
       def initialize(configuration)
         @configuration = @config = configuration
         @options = PumaOptions.new(configuration) # files and plugins use these two as those of Puma::DSL
       end
 
+      # @api private
       # @return [Array<Symbol>] verbs of the server's own; those of plugins are not among them
       def self.of_server
         @of_server ||= public_instance_methods(false).freeze
@@ -388,6 +397,7 @@ module Rondo
       end
 
       # Makes the verb of a setting that has none above.
+      # @api private
       # @param row [Settings::Row]
       # @return [void]
       def self.define(row)

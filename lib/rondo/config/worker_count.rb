@@ -7,6 +7,7 @@ require "rondo/config/cpu_count"
 
 module Rondo
   # A number with its source.
+  # @api private
   class WorkerCount
     # Each has two rows of the scoreboard, which holds 512.
     MOST = 256

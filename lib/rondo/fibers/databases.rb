@@ -5,6 +5,7 @@
 
 module Rondo
   # Looks at pools of connections.
+  # @api private
   module Databases
     module_function
 

@@ -6,6 +6,7 @@
 
 module Rondo
   # Makes the frameworks that are loaded fit for fibers.
+  # @api private
   module Frameworks
     # The first version whose parts can be told that a fiber is what a request runs in.
     OLDEST = 7

@@ -6,6 +6,7 @@
 
 module Rondo
   # The handshake of a WebSocket that this process asks for (RFC 6455, section 4.1).
+  # @api private
   class Calling
     TOKEN = /\A[!#$%&'*+\-.^_`|~0-9A-Za-z]+\z/
     # Fields that the handshake has itself, or that would frame a body.

@@ -12,6 +12,7 @@ require "rondo"
 
 module Rondo
   # Opens, starts and ends the control server, and carries out its verbs.
+  # @api private
   class Control
     # A method of the process for each verb; a verb whose method is missing is answered 404.
     METHODS = { "stop" => :stop, "halt" => :halt, "restart" => :restart, "phased-restart" => :phased_restart,

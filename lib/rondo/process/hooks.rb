@@ -10,6 +10,7 @@ require "rondo/puma/hook_arguments"
 
 module Rondo
   # The hooks of one process.
+  # @api private
   class Hooks
     # Seconds that a hook has to end after its time is over.
     LAST_GRACE = 1

@@ -29,6 +29,7 @@ require "rondo/pubsub/hub"
 
 module Rondo
   # Runs one server in this process until it is told to stop.
+  # @api private
   class Launcher
     # @return [Server]
     attr_reader :server

@@ -10,6 +10,7 @@ require "rondo/process/calling"
 
 module Rondo
   # A connection that is to be made. The arguments are checked here, before anything happens.
+  # @api private
   class Outgoing
     EXPECTED = "expected tcp://HOST:PORT, tls://HOST:PORT, ws://HOST, wss://HOST or unix://PATH"
     # The bytes of a name in the DNS, with room for the zone of an address.

@@ -7,6 +7,7 @@
 
 module Rondo
   # Waits for events and calls their blocks.
+  # @api private
   class ProcessLoop
     # A block that is called at a time; see {#cancel}.
     Timer = Struct.new(:due, :every, :block)

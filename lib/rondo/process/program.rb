@@ -15,6 +15,7 @@ require "rondo/config/worker_count"
 
 module Rondo
   # From the arguments of {Rondo.start} to a running server.
+  # @api private
   class Program
     # The number of a sealed file with what the next master has to know.
     VARIABLE = "RONDO_PROGRAM"
@@ -141,7 +142,7 @@ module Rondo
       end
 
       # For the next master, which does not know the classes of the program.
-      # @throw :left it would have to
+      # @raise [UncaughtThrowError] it would have to; the caller catches :left
       def plain(value)
         case value
         when String then String.new(value)

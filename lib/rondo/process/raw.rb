@@ -6,6 +6,7 @@
 
 module Rondo
   # What the ways to a raw connection share.
+  # @api private
   module Raw
     module_function
 

@@ -63,6 +63,7 @@ module Rondo
     end
 
     # What {Root.subscribe} has got.
+    # @api private
     Subscription = Struct.new(:channel, :pattern, :block) do
       # @return [Array] what it is known by
       def key
@@ -144,12 +145,14 @@ module Rondo
         end
       end
 
+      # @api private
       # @return [Boolean] whether anything was asked for
       def any?
         @jobs.any? || @subscriptions.any?
       end
 
       # In the master.
+      # @api private
       # @param hub [Hub]
       # @param log [Logger]
       # @param limit [Integer] of jobs
@@ -166,11 +169,13 @@ module Rondo
       end
 
       # As {Runner#unless_busy}.
+      # @api private
       def unless_busy(&block)
         @runner ? @runner.unless_busy(&block) : yield
       end
 
       # In a process that serves alone.
+      # @api private
       # @return [void]
       def pass_on
         @lock.synchronize do
@@ -181,6 +186,7 @@ module Rondo
       end
 
       # In a mold: the process that it serves has its own.
+      # @api private
       # @return [void]
       def forget
         @lock = Mutex.new
@@ -190,6 +196,7 @@ module Rondo
         @runner = nil
       end
 
+      # @api private
       # @return [void]
       def close
         @runner&.close

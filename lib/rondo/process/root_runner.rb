@@ -10,6 +10,7 @@ require "rondo/pubsub/relay_frames"
 module Rondo
   module Root
     # Calls blocks one after the other.
+    # @api private
     class Runner
       # Seconds in which a block must return at the end.
       FAREWELL = 1

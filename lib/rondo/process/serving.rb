@@ -8,6 +8,7 @@ require "rondo"
 
 module Rondo
   # Runs a server and stops it by its deadline.
+  # @api private
   class Serving
     # Seconds that the application has after the core has given it up.
     GRACE = 1

@@ -7,6 +7,7 @@
 
 module Rondo
   # Installs and answers signals.
+  # @api private
   class Signals
     NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
 

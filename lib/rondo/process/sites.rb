@@ -6,6 +6,7 @@
 
 module Rondo
   # What the core calls in place of the application, if there are several.
+  # @api private
   class Sites
     # Numbers are 16 bits.
     MOST = 65_535

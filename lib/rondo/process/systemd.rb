@@ -8,6 +8,7 @@ require "rondo/boot/inherited"
 
 module Rondo
   # Notifications of one process.
+  # @api private
   class Systemd
     # @param env [Hash]
     def initialize(env = ENV)

@@ -6,6 +6,7 @@
 
 module Rondo
   # Knows whether the file was touched since it last looked.
+  # @api private
   class RestartFile
     # @param path [String]
     def initialize(path = File.expand_path("tmp/restart.txt"))
@@ -32,6 +33,7 @@ module Rondo
   end
 
   # Knows how long a server has had nothing to do.
+  # @api private
   class IdleTime
     # Numbers of the scoreboard that grow while there is work.
     COUNTERS = %i[requests static_answers bytes_in bytes_out].freeze

@@ -9,6 +9,7 @@ require "rondo/pubsub/engine_link"
 
 module Rondo
   # Between the hub and an engine.
+  # @api private
   class ClusterEngine
     # Seconds for messages that are on their way when this program is replaced or ends.
     PATIENCE = 2

@@ -9,6 +9,7 @@ require "rondo/pubsub/engines"
 module Rondo
   module PubSub
     # From settings to an engine.
+    # @api private
     module Configured
       PATIENCE = 10
       # Seconds that an engine has to close.

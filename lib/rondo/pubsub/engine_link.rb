@@ -11,6 +11,7 @@ require "rondo/pubsub/relay_frames"
 module Rondo
   module PubSub
     # A thread between a socket and an engine.
+    # @api private
     class EngineLink
       # Bytes kept for a hub that does not read.
       QUEUE_MAX = 64 << 20

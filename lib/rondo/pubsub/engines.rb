@@ -55,10 +55,12 @@ module Rondo
     ROOT = BuiltIn.new("ROOT", :root)
 
     # The encodings that are sent as text.
+    # @api private
     TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
 
     @default = CLUSTER
     # Seconds in which engines are notified, at the end of a server, that it has no subscribers any more.
+    # @api private
     FAREWELL = 1
 
     @told = {}.compare_by_identity # by engine: its Notices
@@ -68,17 +70,22 @@ module Rondo
       # @return [Engine] of a publish that names none
       attr_reader :default
       # @return [#publish_here, nil] who takes what comes from outside instead of this process
-      # @private
+      # @api private
       attr_accessor :outlet
+      # @api private
       # @return [Logger] for engines
       attr_writer :log
 
-      # @return [Logger] errors only, unless a server runs here
+      # Where engines write what goes wrong.
+      # @return [#info, #warn, #error] errors only, unless a server runs here
       def log
         @log ||= Logger.new(quiet: true)
       end
 
-      # @param engine [#publish] is attached, too
+      # Sets it, and attaches it.
+      # @param engine [#subscribe, #unsubscribe, #publish]
+      # @return [void]
+      # @raise [ArgumentError] it lacks one of these methods
       def default=(engine)
         attach(engine)
         # Unless it was detached while it was notified of the current subscriptions.
@@ -88,6 +95,7 @@ module Rondo
       # From now on the engine is notified of subscriptions, first of those that exist, on a thread of its own.
       # @param engine [#subscribe, #unsubscribe, #publish]
       # @return [void]
+      # @raise [ArgumentError] it lacks one of these methods
       def attach(engine)
         check(engine)
         @telling.synchronize do
@@ -117,13 +125,19 @@ module Rondo
       # Waits until engines have been told of all that has changed so far.
       # @param seconds [Numeric] at most, for all of them
       # @return [Boolean] whether they have, but for calls that raised
-      # @private
+      # @api private
       def flush(seconds)
         limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
         notices = @telling.synchronize { @told.values }
         notices.map { |one| one.flush(limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)) }.all?
       end
 
+      # The same as {Rondo.publish}.
+      # @param channel [String, Symbol]
+      # @param message [String, Hash, Array]
+      # @param engine [Object, false, nil] nil for the default one, false for this process only
+      # @return [Boolean] whether it is on its way
+      # @raise [ArgumentError, TypeError]
       # @see Rondo.publish
       def publish(channel, message, engine = nil)
         engine = engine.nil? ? @default : engine || PROCESS
@@ -134,20 +148,20 @@ module Rondo
 
       # @return [Array(String, String)] name and message
       # @raise [ArgumentError, TypeError]
-      # @private
+      # @api private
       def plain(channel, message)
         [name_of(channel), text_of(message)]
       end
 
       # @return [Array<Symbol>] methods of an engine that the object lacks
-      # @private
+      # @api private
       def missing(engine)
         %i[subscribe unsubscribe publish].reject { |name| engine.respond_to?(name) }
       end
 
       # A channel has its first subscriber in this process, or has lost its last one.
       # @yield whether that is so: what is told next is decided after this has been told
-      # @private
+      # @api private
       def interest(channel, is_pattern, subscribed)
         @telling.synchronize do
           @told.each_value { |notices| notices.want(channel, is_pattern, subscribed) } if yield

@@ -11,6 +11,7 @@ require "rondo/config/settings"
 
 module Rondo
   # One socket to each worker. Also what Rondo.publish and Rondo::PubSub.history do in the master.
+  # @api private
   class Hub
     # What the process before left: "FILE:DESCRIPTOR,…", a file with all there is and the sockets of the workers.
     VARIABLE = "RONDO_HUB"

@@ -10,18 +10,23 @@ module Rondo
   module PubSub
     # A block without a client.
     # @!attribute keys [Hash{Server::Core => Integer}] where it is subscribed
+    # @api private
     Subscription = Struct.new(:channel, :pattern, :as, :since, :block, :keys)
 
     # What tells of changes of a server's subscriptions.
     # @!attribute key [Integer] to end it
     # @!attribute lock [Mutex] changes are noted in their order
+    # @api private
     Watch = Struct.new(:key, :lock)
 
     # How much of a channel is kept.
     # @!attribute messages [Integer] at most
     # @!attribute ttl_ms [Integer] 0: for ever
+    # @api private
     Rule = Struct.new(:channel, :pattern, :messages, :ttl_ms)
 
+    # The highest id of a message.
+    # @api private
     ID_MAX = (1 << 64) - 1
 
     @mutex = Mutex.new
@@ -34,6 +39,7 @@ module Rondo
 
     class << self
       # While a server runs in this process, it takes part.
+      # @api private
       # @param core [Server::Core]
       # @yield serves
       # @return [void]
@@ -53,12 +59,14 @@ module Rondo
         @mutex.synchronize { !@cores.empty? && @joined == Process.pid }
       end
 
+      # @api private
       # @return [Server::Core, nil] the server that runs in this process, the newest if there are several
       def core
         @mutex.synchronize { @cores.last }
       end
 
       # To the subscribers in this process.
+      # @api private
       # @param channel [String, Symbol]
       # @param message [String, Hash, Array]
       # @return [Boolean] whether it is on its way
@@ -67,6 +75,7 @@ module Rondo
       end
 
       # In the master, which has no subscribers of its own.
+      # @api private
       # @param hub [Hub, nil]
       # @return [void]
       def hub=(hub)
@@ -76,6 +85,7 @@ module Rondo
         end
       end
 
+      # @api private
       # @param reach [Symbol] :cluster, all subscribers of this server; :engine, the one in the master, and by it all
       #   who are subscribed, wherever they are; :siblings, those of the other processes; :root, the blocks of {Root}
       # @param channel [String, Symbol]
@@ -90,11 +100,12 @@ module Rondo
 
       # What has changed so far is noted for engines, on this thread if no other has come to it.
       # @return [void]
-      # @private
+      # @api private
       def note_changes
         @mutex.synchronize { @cores }.each { |core| note_changes_of(core) }
       end
 
+      # @api private
       # @return [Array<Array(String, Boolean)>] channels, and patterns (true), with subscribers here
       def interests
         @mutex.synchronize { @interests.keys }
@@ -123,6 +134,14 @@ module Rondo
         end
       end
 
+      # The same as {Rondo.subscribe}.
+      # @param channel [String, Symbol]
+      # @param is_pattern [Boolean]
+      # @param match [Symbol, nil] :redis for a pattern
+      # @param as [Symbol, nil] :text or :binary
+      # @param since [Integer, String, Time, nil]
+      # @return [true]
+      # @raise [ArgumentError, TypeError]
       # @see Rondo.subscribe
       def subscribe(channel, is_pattern = false, match: nil, as: nil, since: nil, &block) # rubocop:disable Style/OptionalBooleanParameter
         raise ArgumentError, "a subscription without a client needs a block" unless block
@@ -139,12 +158,19 @@ module Rondo
         true
       end
 
+      # The same as {Rondo.unsubscribe}.
+      # @param channel [String, Symbol]
+      # @param is_pattern [Boolean]
+      # @param match [Symbol, nil]
+      # @return [Boolean] whether there was one
+      # @raise [ArgumentError, TypeError]
       # @see Rondo.unsubscribe
       def unsubscribe(channel, is_pattern = false, match: nil) # rubocop:disable Style/OptionalBooleanParameter
         key = [name_of(channel), pattern?(is_pattern, match)]
         @mutex.synchronize { !!end_subscription(@subscriptions.delete(key)) }
       end
 
+      # @api private
       # @param channel [String, Symbol]
       # @param is_pattern [Boolean]
       # @param match [Symbol, nil]

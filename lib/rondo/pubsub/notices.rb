@@ -9,6 +9,7 @@ module Rondo
   module PubSub
     # Subscriptions of one engine. It is notified of one at a time, by a thread of its own or by the caller of
     # {#notify_due}.
+    # @api private
     class Notices
       # Seconds until calls that raised are repeated; doubled while some of them raise again.
       RETRY = 1

@@ -19,14 +19,20 @@ module Rondo
 
       # After these a connection would answer other things than it was asked.
       # (MULTI: whatever others publish meanwhile would be part of it).
+      # @api private
       CHANGES_CONNECTION = %w[SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE SSUBSCRIBE SUNSUBSCRIBE MONITOR HELLO
                               RESET QUIT SELECT SYNC PSYNC AUTH MULTI EXEC DISCARD WATCH UNWATCH].freeze
       # Seconds that what is queued has at the end of the process.
+      # @api private
       LAST_CHANCE = 2
       # Seconds for the thread to end by itself: it may be waiting for a connection.
+      # @api private
       FAREWELL = 0.1
       # Bytes of a message that a subscription of the longest pattern adds to it.
+      # @api private
       RETURN_EXTRA = 1100
+      # What a URL begins with.
+      # @api private
       ADDRESS = %r{\A(rediss?://|unix://.)}
 
       # @return [String] where Redis is, without the password
@@ -142,6 +148,7 @@ module Rondo
         @mutex.synchronize { @outbox.count }
       end
 
+      # @api private
       # @param url [String]
       # @param options [Hash]
       # @return [RedisClient::Config]

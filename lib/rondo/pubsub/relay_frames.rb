@@ -8,6 +8,7 @@
 module Rondo
   module PubSub
     # Takes frames out of a stream; makes them.
+    # @api private
     class RelayFrames
       # The stream has no meaning any more.
       class Invalid < StandardError; end

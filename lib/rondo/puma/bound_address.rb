@@ -8,6 +8,7 @@ require "socket"
 
 module Rondo
   # Answers what a listening socket answers about its address.
+  # @api private
   class BoundAddress
     # @param url [String] http://HOST:PORT, https://HOST:PORT or unix:///PATH
     def initialize(url)

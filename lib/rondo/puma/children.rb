@@ -8,6 +8,7 @@ require "socket"
 
 module Rondo
   # Children of this process.
+  # @api private
   module Children
     STEP = 0.02
 

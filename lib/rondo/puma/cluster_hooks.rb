@@ -8,6 +8,7 @@ require "rondo/cluster/mold_handle"
 
 module Rondo
   # The part of {Generations} that is about hooks.
+  # @api private
   module ClusterHooks
     # Has a hook called where the application is loaded. If that process has died, the hook waits for the next one.
     # @param mold [MoldHandle] of its generation

@@ -7,6 +7,7 @@ require "rondo/puma/children"
 
 module Rondo
   # The part of {Cluster} that is about plugins.
+  # @api private
   module ClusterPlugins
     # Seconds after which a signal that a mold has got has reached this process, too, if it was sent to all of them. A
     # second one would mean that nothing is waited for.

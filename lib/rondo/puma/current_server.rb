@@ -7,6 +7,7 @@ require "rondo/config/puma_options"
 
 module Rondo
   # Answers what gems ask of the server that serves them.
+  # @api private
   class CurrentServer
     include WithoutValues
 

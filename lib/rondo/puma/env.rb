@@ -9,6 +9,7 @@ require "rondo/puma/module/socket"
 
 module Rondo
   # Adds the keys, and calls the application.
+  # @api private
   class PumaEnv
     SOFTWARE = "rondo #{VERSION}".freeze
     private_constant :SOFTWARE

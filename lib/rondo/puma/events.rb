@@ -5,6 +5,7 @@
 
 module Rondo
   # Blocks by the names of events.
+  # @api private
   module PumaEvents
     # Today's name of an event, and Puma's name of before.
     NAMES = { after_booted: :on_booted, after_stopped: :on_stopped, before_restart: :on_restart }.freeze

@@ -6,6 +6,7 @@
 
 module Rondo
   # The gem of another server.
+  # @api private
   module PumaGem
     # What Rackup, Rack 2 and Capybara require.
     HANDLER = "rack/handler/puma.rb"

@@ -7,6 +7,7 @@ require "rondo/boot/error"
 
 module Rondo
   # How a process ended that this one has not waited for: the methods of Process::Status.
+  # @api private
   class EndedStatus
     # @return [Integer]
     attr_reader :pid
@@ -79,6 +80,7 @@ module Rondo
   end
 
   # A worker that has ended, for `after_worker_shutdown`: what Puma's handle of a worker answers then.
+  # @api private
   class EndedWorker
     # @return [Integer] its slot
     attr_reader :index
@@ -117,6 +119,7 @@ module Rondo
   end
 
   # The threads of a server, for `before_thread_start`.
+  # @api private
   class ThreadControl
     # @param options [Configuration::PumaOptions]
     def initialize(options)

@@ -7,6 +7,7 @@ require "rondo/puma/log_errors"
 
 module Rondo
   # The methods of Puma::LogWriter over a {Logger}.
+  # @api private
   class LauncherLog
     include PumaLogErrors
 

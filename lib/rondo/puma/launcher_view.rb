@@ -11,6 +11,7 @@ require "rondo/puma/launcher_log"
 
 module Rondo
   # A launcher as plugins know it.
+  # @api private
   class LauncherView
     include WithoutValues
 

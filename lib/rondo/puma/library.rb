@@ -9,6 +9,7 @@ require "rondo/puma/statistics"
 
 module Rondo
   # Finds the module Puma, and tells it about this process.
+  # @api private
   module PumaLibrary
     # Last on the load path: `require "puma"` and its parts find ours there if no gem has them.
     FOLDER = File.expand_path("library", __dir__)

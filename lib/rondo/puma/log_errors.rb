@@ -5,6 +5,7 @@
 
 module Rondo
   # For classes with `log`, `debug?` and `unknown_error`.
+  # @api private
   module PumaLogErrors
     # @param text [String, nil] or a block
     # @return [void]

@@ -15,6 +15,7 @@ require "rondo/puma/module/plugin"
 require "rondo/puma/module/server"
 
 # Puma's interface, answered by Rondo.
+# @api private
 module Puma
   # Tells this module from the gem's.
   OF_RONDO = true

@@ -12,6 +12,7 @@ require "rondo/puma/library"
 
 module Rondo
   # The plugins of a process.
+  # @api private
   class Plugins
     # A plugin that the configuration file names.
     Named = Struct.new(:name, :object)

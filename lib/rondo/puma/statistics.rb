@@ -7,6 +7,7 @@ require "rondo/version"
 
 module Rondo
   # Answers `stats` as a launcher of Puma does.
+  # @api private
   class PumaStatistics
     # States of a worker that has booted.
     BOOTED = %i[ready draining].freeze

@@ -18,6 +18,8 @@ module Rondo
     #     Rondo.publish("news", "a line")
     module EventStream
       # The client of a stream, once it is open.
+      # @api private
+      # @api private
       class Subscriptions
         # @param channels [Array<String, Symbol>]
         # @param since [Integer, Time, nil] as for {Client#subscribe}

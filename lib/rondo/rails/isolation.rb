@@ -8,6 +8,7 @@
 module Rondo
   module Rails
     # A copy of the state of a request, for one other thread.
+    # @api private
     class Isolation
       # Objects that a request changes; each is copied with the Arrays and Hashes in it.
       COPIED = %w[ActiveSupport::TaggedLogging::TagStack ActiveSupport::Cache::Strategy::LocalCache::LocalCacheRegistry

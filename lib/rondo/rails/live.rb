@@ -11,6 +11,7 @@ require "rondo/rails/live_parts"
 module Rondo
   module Rails
     # Which streams are handed to the server, and how many at once.
+    # @api private
     module Live
       # In the env of a request whose action writes straight to the server: the {Isolation} of the action; else nil.
       KEY = "rondo.live"

@@ -7,6 +7,7 @@ module Rondo
   module Rails
     # Parts of a body on the way from the thread that writes them. Somebody pops them one by one, as Rails does it, or
     # the server's stream is given: then they go there at once, and the writer waits for a client that reads slowly.
+    # @api private
     class LiveParts
       # @param most [Integer, nil] parts that may wait to be popped; nil: any number
       # @param gone [#call] called when a client has left

@@ -10,15 +10,18 @@ module Rondo
     autoload :EventStream, "rondo/rails/event_stream"
 
     # The first version of which the parts are known that are replaced.
+    # @api private
     OLDEST = 7
 
     class << self
+      # @api private
       # @return [Boolean] whether Rails is loaded, all of rails.rb
       def loaded?
         !defined?(::Rails::Application).nil? && ::Rails.respond_to?(:application)
       end
 
       # Adds {Railtie} if Rails is there and new enough.
+      # @api private
       # @return [Boolean] whether there is nothing more to look for
       def attach
         return false unless loaded?
@@ -35,6 +38,7 @@ module Rondo
       end
 
       # Adds it as soon as all of rails.rb is loaded; for {WhileLoading.seek}.
+      # @api private
       # @return [#call]
       def seeker
         ->(ended) { (ended.nil? || ended.equal?(defined?(::Rails) && ::Rails)) && attach }

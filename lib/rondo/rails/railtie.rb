@@ -10,6 +10,7 @@ module Rondo
   module Rails
     # Each part is a setting: `config.rondo.NAME = false` in config/application.rb, an environment or an initializer
     # turns it off.
+    # @api private
     class Railtie < ::Rails::Railtie
       # What attaches a part, by its setting. It gets the application, after all initializers.
       PARTS = {

@@ -10,6 +10,7 @@ require "cgi"
 module Rondo
   module Rails
     # The application at config.rondo.turbo_path, and the helper of views.
+    # @api private
     class TurboSource
       # Ends the streams of this process, whose browsers come back.
       RESTART = "#{Cable::PREFIX}turbo".freeze

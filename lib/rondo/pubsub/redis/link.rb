@@ -14,6 +14,7 @@ module Rondo
   module PubSub
     class Redis < Engine
       # A connection and the commands on it that have no reply yet.
+      # @api private
       class Link
         # The connection cannot be opened, is closed, or is silent: a message of one line.
         class Broken < StandardError; end

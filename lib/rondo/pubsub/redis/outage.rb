@@ -10,6 +10,7 @@ module Rondo
   module PubSub
     class Redis < Engine
       # One engine's sight of its Redis.
+      # @api private
       class Outage
         # Seconds between attempts, and how much of that is chance, so that not all processes come at once.
         SHORTEST = 0.1

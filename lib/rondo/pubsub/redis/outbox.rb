@@ -10,6 +10,7 @@ module Rondo
   module PubSub
     class Redis < Engine
       # A queue whose entries count until they are answered.
+      # @api private
       class Outbox
         # @!attribute bytes [String] the command on the wire
         # @!attribute number [Integer] of the last change of subscriptions before it

@@ -17,6 +17,7 @@ module Rondo
   module PubSub
     class Redis < Engine
       # Runs until it is told to end.
+      # @api private
       class Pump
         # Commands and bytes under way at once; the rest waits in the queue.
         WINDOW = 1000

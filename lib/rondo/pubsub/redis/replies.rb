@@ -11,6 +11,7 @@ module Rondo
   module PubSub
     class Redis < Engine
       # Puts replies together.
+      # @api private
       class Replies
         # These bytes are not a reply, or one above the limits.
         class Invalid < StandardError; end

@@ -14,6 +14,7 @@ module Rondo
       # Subscriptions of one engine. Every change has a number, so that a message published after it can
       # wait until Redis has confirmed it. Changes are state: of each channel there is the last one, and none
       # while there is no connection, because a new one begins with all that is wanted.
+      # @api private
       class Subscriptions
         VERBS = { [true, false] => "SUBSCRIBE", [false, false] => "UNSUBSCRIBE",
                   [true, true] => "PSUBSCRIBE", [false, true] => "PUNSUBSCRIBE" }.freeze

@@ -8,6 +8,7 @@ require "socket"
 
 module Rondo
   # The connection of one request, on the thread of its call.
+  # @api private
   class PumaSocket
     # @param connection [Connection]
     def initialize(connection)

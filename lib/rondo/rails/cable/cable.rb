@@ -17,6 +17,7 @@ require "rondo/rails/cable/streams"
 module Rondo
   module Rails
     # The server's Action Cable.
+    # @api private
     module Cable
       # The connections of one process find each other by names that nobody outside of it hears of
       # (ext/rondo/messaging/pubsub.c), and that no client can guess: applications let clients choose names.

@@ -7,6 +7,7 @@
 module Rondo
   module Rails
     # See cable.rb.
+    # @api private
     module Cable
       # Without a thread; in a process without a server as Rails has it.
       module Inline

@@ -14,9 +14,11 @@ module Rondo
   module Rails
     module Cable
       # A broadcast of another process could not be given to the server.
+      # @api public
       class Undelivered < Error; end
 
       # No process of a server listens, so there are no clients either.
+      # @api public
       class NoServer < Undelivered; end
 
       # One connection to the server for all threads of this process.
