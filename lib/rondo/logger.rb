@@ -35,6 +35,15 @@ module Rondo
       require "json" if json
     end
 
+    # Each line also goes to the journal of the server, which its status page shows.
+    # @param scoreboard [Scoreboard]
+    # @param worker [Integer, nil] whose lines they are; nil: of the process itself
+    # @return [void]
+    def note_in(scoreboard, worker = nil)
+      @journal = scoreboard
+      @worker = worker
+    end
+
     # A logger that only writes errors: the default of a server inside another program.
     # @return [Logger]
     def self.errors_only
@@ -85,6 +94,7 @@ module Rondo
 
     def put(level, line, io = @err)
       line = Logger.escape(line)
+      @journal&.note(level, @worker, line)
       line = line.gsub(UNINDENTED, INDENTATION) unless @json
       return custom(level, line) if @custom
 

@@ -86,7 +86,21 @@ class Chromium
       raise Failure, "#{expression}: #{e.message.lines.last}; errors of the page: #{@errors}"
     end
 
+    # @param width [Integer] in CSS pixels
+    # @param height [Integer]
+    # @return [void]
+    def resize(width, height)
+      command("Emulation.setDeviceMetricsOverride", width: width, height: height, deviceScaleFactor: 1, mobile: false)
+    end
+
+    # @param scheme [String] "light" or "dark"
+    # @return [void]
+    def prefer(scheme)
+      command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
+    end
+
     # @param path [String] of a PNG file
+    # @return [void]
     def screenshot(path)
       File.binwrite(path, command("Page.captureScreenshot", format: "png")["data"].unpack1("m"))
     end

@@ -70,17 +70,22 @@ static int nameless_file(void) {
 #endif
 }
 
+static size_t bytes_of(uint64_t rows) {
+    return HEADER_BYTES + sizeof(rd_journal) + rows * sizeof(rd_score_row);
+}
+
 static int map(rd_scoreboard *board, int fd, size_t bytes) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) return -1;
     board->bytes = bytes;
     board->fd = fd;
-    board->rows = (rd_score_row *)(void *)((char *)memory + HEADER_BYTES);
+    board->journal = (rd_journal *)(void *)((char *)memory + HEADER_BYTES);
+    board->rows = (rd_score_row *)(void *)(board->journal + 1);
     return 0;
 }
 
 static rd_scoreboard_header *header_of(const rd_scoreboard *board) {
-    return (rd_scoreboard_header *)(void *)((char *)board->rows - HEADER_BYTES);
+    return (rd_scoreboard_header *)(void *)((char *)board->journal - HEADER_BYTES);
 }
 
 int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows) {
@@ -90,7 +95,7 @@ int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows) {
     }
     int fd = nameless_file();
     if (fd < 0) return -1;
-    size_t bytes = HEADER_BYTES + rows * sizeof(rd_score_row);
+    size_t bytes = bytes_of(rows);
     if (ftruncate(fd, (off_t)bytes) != 0 || map(board, fd, bytes) != 0) {
         rd_close_keeping_errno(fd);
         return -1;
@@ -103,7 +108,7 @@ int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows) {
 int rd_scoreboard_open(rd_scoreboard *board, int fd) {
     struct stat file;
     if (fstat(fd, &file) != 0) return -1;
-    if (file.st_size < HEADER_BYTES) {
+    if ((size_t)file.st_size < bytes_of(1)) {
         errno = EINVAL;
         return -1;
     }
@@ -111,7 +116,7 @@ int rd_scoreboard_open(rd_scoreboard *board, int fd) {
     rd_scoreboard_header header = *header_of(board);
     bool fits = header.magic == magic() && header.row_bytes == sizeof(rd_score_row) &&
                 header.row_count <= RD_SCOREBOARD_ROWS_MAX &&
-                HEADER_BYTES + header.row_count * sizeof(rd_score_row) == board->bytes;
+                bytes_of(header.row_count) == board->bytes;
     if (!fits) {
         munmap(header_of(board), board->bytes);
         errno = EINVAL;
@@ -125,6 +130,7 @@ void rd_scoreboard_close(rd_scoreboard *board) {
     munmap(header_of(board), board->bytes);
     close(board->fd);
     board->rows = NULL;
+    board->journal = NULL;
     board->row_count = 0;
     board->fd = -1;
 }
@@ -157,9 +163,15 @@ static void clear_histogram(rd_histogram *histogram) {
 }
 
 void rd_score_clear(rd_score_row *row) {
+    const uint64_t pid = atomic_load(&row->pid);
+    if (pid != 0) {
+        atomic_store(&row->was_told, atomic_load(&row->state) == RD_SCORE_DRAINING);
+        atomic_store(&row->left_pid, pid);
+    }
     for (size_t i = 0; i < rd_score_count; i++) rd_score_set(row, &rd_score_table[i], 0);
     clear_histogram(&row->wait);
     clear_histogram(&row->duration);
+    rd_view_clear(&row->view);
 }
 
 /* ---- histograms ---- */

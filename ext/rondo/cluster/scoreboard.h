@@ -4,8 +4,8 @@
  * serves. A worker writes its own row and all processes read all rows: for balance, hang
  * detection, metrics. A few numbers have other writers: siblings count `arriving`; the master
  * writes pid, generation, state and their times; the hub's thread writes what it relayed; rss_bytes
- * is measured by the process that shows it. There are no locks: every number is independent and is
- * read and written whole.
+ * is measured by the process that shows it, which also says that somebody watches. There are no
+ * locks: every number is independent and is read and written whole.
  *
  * A master keeps two rows for each slot of its cluster (each row is a seat in lib/rondo), because
  * two workers serve a slot while one takes over from the other.
@@ -18,6 +18,9 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "cluster/journal.h"
+#include "cluster/view.h"
 
 #define RD_SCOREBOARD_ROWS_MAX 512
 #define RD_HISTOGRAM_BUCKETS   24 /* the last one counts everything above */
@@ -40,8 +43,11 @@ typedef struct rd_score_row {
 #define RD_SCORE(name, kind, unit, doc) _Atomic uint64_t name;
 #include "cluster/scoreboard.def"
 #undef RD_SCORE
-    rd_histogram wait;     /* from readable to the application */
-    rd_histogram duration; /* in the application */
+    rd_histogram wait;         /* from readable to the application */
+    rd_histogram duration;     /* in the application */
+    _Atomic uint64_t left_pid; /* of the process before, which rd_score_clear() remembers */
+    _Atomic uint64_t was_told; /* whether that one had been told to end */
+    rd_shared_view view;       /* written while somebody watches, see watched_ms */
     _Alignas(64) char end[64];
 } rd_score_row;
 
@@ -49,6 +55,7 @@ typedef struct rd_scoreboard {
     int fd; /* owned */
     uint32_t row_count;
     rd_score_row *rows;
+    rd_journal *journal; /* of all processes */
     size_t bytes;
 } rd_scoreboard;
 
@@ -83,7 +90,7 @@ uint64_t rd_score_get(const rd_score_row *row, const rd_score_info *info);
 void rd_score_set(rd_score_row *row, const rd_score_info *info, uint64_t value);
 const rd_score_info *rd_score_find(const char *name, size_t len);
 
-/* Zeroes a row with its histograms. */
+/* Zeroes a row with its histograms and its view. */
 void rd_score_clear(rd_score_row *row);
 
 /* The upper bound of a bucket; UINT64_MAX for the last one. */

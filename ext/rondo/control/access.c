@@ -9,13 +9,34 @@
 #include "control/token.h"
 #include "http/field_list.h"
 
+/* How a browser says where the request comes from (W3C Fetch Metadata); NULL: it does not say it.
+ */
+static rd_slice site_of(const rd_request *request) {
+    const rd_header *site = rd_head_find(&request->head, RD_HEADER_SEC_FETCH_SITE);
+    static const rd_slice none;
+    return site != NULL ? rd_request_header_value(request, site) : none;
+}
+
+/* The status page sends no Referer, and reads its events without Origin: both are of its own
+ * origin. */
+static bool is_own_page(const rd_request *request) {
+    return rd_slice_equal(site_of(request), RD_SLICE("same-origin")) &&
+           request->head.method_id != RD_METHOD_POST;
+}
+
 /* A page of any site, in a browser on this machine, can send requests to the server, too. */
-static bool is_from_a_page(const rd_request *request) {
+static bool is_from_a_page(const rd_request *request, bool is_page) {
     const rd_head *head = &request->head;
     if (rd_head_has(head, RD_HEADER_ORIGIN) || rd_head_has(head, RD_HEADER_REFERER)) return true;
-    const rd_header *site = rd_head_find(head, RD_HEADER_SEC_FETCH_SITE);
-    return site != NULL &&
-           !rd_slice_equal(rd_request_header_value(request, site), RD_SLICE("none"));
+    const rd_slice site = site_of(request);
+    if (is_page && is_own_page(request)) return false;
+    return site.ptr != NULL && !rd_slice_equal(site, RD_SLICE("none"));
+}
+
+/* A password that the browser keeps goes along with requests of other sites, too. */
+static bool has_token(const char *token, const rd_request *request, bool is_page) {
+    if (!is_page || is_from_a_page(request, true)) return rd_token_matches(token, request);
+    return rd_token_is_password(token, request);
 }
 
 static bool is_loopback(const rd_address *address) {
@@ -38,11 +59,11 @@ static bool is_guarded_by_file(const rd_request *request) {
     return request->conn->peer.kind == RD_ADDRESS_UNIX;
 }
 
-const char *rd_access_refusal(const char *token, const rd_request *request) {
+const char *rd_access_refusal(const char *token, const rd_request *request, bool is_page) {
     if (token != NULL) {
-        return rd_token_matches(token, request) ? NULL : "wrong or missing token";
+        return has_token(token, request, is_page) ? NULL : RD_ACCESS_WRONG_TOKEN;
     }
-    if (is_from_a_page(request)) return "a request from a page in a browser needs a token";
+    if (is_from_a_page(request, is_page)) return "a request from a page in a browser needs a token";
     if (is_guarded_by_file(request) || is_for_this_machine(request)) return NULL;
     return "Host is neither localhost nor a loopback address: such a request needs a token";
 }

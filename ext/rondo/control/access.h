@@ -9,8 +9,12 @@
 #include "request/request.h"
 #include "listen/listener.h"
 
-/* Returns why the request is refused, or NULL. `token`: NULL if the server has none. */
-const char *rd_access_refusal(const char *token, const rd_request *request);
+#define RD_ACCESS_WRONG_TOKEN "wrong or missing token"
+
+/* Returns why the request is refused, or NULL. `token`: NULL if the server has none. `is_page`: it
+ * asks for something to look at, so it may come from a page that this server has sent, and its
+ * token may be a password of the browser. */
+const char *rd_access_refusal(const char *token, const rd_request *request, bool is_page);
 
 /* The allowed methods of a page or a verb, as Allow lists them. */
 const char *rd_access_methods(const char *token, const rd_request *request, bool is_verb);

@@ -21,14 +21,18 @@
 #include "control/commands.h"
 #include "system/memory.h"
 #include "control/metrics.h"
+#include "control/past.h"
 #include "control/reply.h"
 #include "server/server.h"
 #include "control/verbs.h"
+#include "control/viewers.h"
+#include "control/views.h"
+#include "server/onlook.h"
 
 struct rd_control {
     rd_server *server;
     rd_report report;
-    char *token, *versions, *about;
+    char *token, *versions, *about, *page, *page_policy;
     uint32_t verbs;
     bool is_public; /* some listener is reachable from other machines */
     bool running;
@@ -36,14 +40,21 @@ struct rd_control {
     rd_commands commands;
     rd_accept_queue *queues;
     rd_certificate_list certificates;
+    rd_past *past;
+    rd_viewers viewers;
+    uint64_t told; /* number of the last line of the journal that viewers have */
+    rd_timer tick;
 };
+
+/* Whoever watches says so again within that time. */
+#define WATCHED_MS   3000
+#define WATCH_S_MOST 60
 
 /* ---- pages ---- */
 
-/* Reads `within=SECONDS` of the query; 0 if it is missing. */
-static uint64_t within_ms(const rd_request *request) {
+/* Reads `NAME=SECONDS` of the query; 0 if it is missing. `name` has its equals sign. */
+static uint64_t seconds_in_query(const rd_request *request, rd_slice name) {
     rd_slice query = rd_request_slice(request, request->head.query);
-    static const rd_slice name = {"within=", 7};
     for (size_t at = 0; at + name.len < query.len; at++) {
         if (at > 0 && query.ptr[at - 1] != '&') continue;
         if (memcmp(query.ptr + at, name.ptr, name.len) != 0) continue;
@@ -52,14 +63,14 @@ static uint64_t within_ms(const rd_request *request) {
             if (query.ptr[at] < '0' || query.ptr[at] > '9') break;
             seconds = seconds * 10 + (uint64_t)(query.ptr[at] - '0');
         }
-        return seconds * 1000;
+        return seconds;
     }
     return 0;
 }
 
 static void show_live(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    uint64_t within = within_ms(request);
+    uint64_t within = seconds_in_query(request, RD_SLICE("within=")) * 1000;
     bool stuck = within > 0 && rd_report_is_stuck(&control->report, within);
     rd_text_add(&text, stuck ? "stuck: no worker has returned from the application\n" : "live\n");
     rd_reply(request, stuck ? 503 : 200, RD_REPLY_TEXT, &text);
@@ -102,8 +113,22 @@ static void measure(rd_control *control) {
     }
 }
 
+/* Tells the processes that somebody watches them. Those that nobody watches learn that somebody
+ * may. */
+static void watch(rd_control *control, uint64_t for_ms) {
+    const uint64_t until_ms = for_ms > 0 ? rd_clock_ms() + for_ms : RD_MAY_BE_WATCHED;
+    for (uint32_t i = 0; i < control->report.board->row_count; i++) {
+        _Atomic uint64_t *watched = &control->report.board->rows[i].watched_ms;
+        if (until_ms > atomic_load(watched)) atomic_store(watched, until_ms);
+    }
+}
+
+/* With `watch=SECONDS` the processes write their views for that long. */
 static void show_stats(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
+    uint64_t seconds = seconds_in_query(request, RD_SLICE("watch="));
+    if (seconds > WATCH_S_MOST) seconds = WATCH_S_MOST;
+    if (seconds > 0) watch(control, seconds * 1000);
     measure(control);
     rd_report_stats(&control->report, &text);
     rd_reply(request, 200, RD_REPLY_JSON, &text);
@@ -118,6 +143,76 @@ static void show_metrics(rd_control *control, rd_request *request) {
     rd_buffer_clear(&text);
 }
 
+/* ---- the status page ---- */
+
+static void show_page(rd_control *control, rd_request *request) {
+    if (control->page == NULL) {
+        rd_reply_error(request, 404, "Unsupported action");
+    } else {
+        rd_reply_page(request, control->page, control->page_policy);
+    }
+}
+
+static void add_stats(rd_control *control, rd_buffer *events) {
+    rd_viewers_begin_event(events, "stats");
+    measure(control);
+    rd_report_stats(&control->report, events);
+    rd_viewers_end_event(events);
+}
+
+static void add_lives(const rd_control *control, rd_buffer *events) {
+    rd_viewers_begin_event(events, "lives");
+    rd_past_add_lives(control->past, events);
+    rd_viewers_end_event(events);
+}
+
+static void add_samples(const rd_control *control, bool all, rd_buffer *events) {
+    rd_viewers_begin_event(events, "samples");
+    rd_past_add_samples(control->past, all, events);
+    rd_viewers_end_event(events);
+}
+
+static void add_lines(rd_control *control, uint64_t after, rd_buffer *events) {
+    const rd_journal *journal = control->report.board->journal;
+    rd_viewers_begin_event(events, "log");
+    const uint64_t last = rd_views_add_lines(journal, after, events);
+    if (last > control->told) control->told = last;
+    rd_viewers_end_event(events);
+}
+
+static void show_events(rd_control *control, rd_request *request) {
+    rd_buffer events = {0};
+    watch(control, WATCHED_MS);
+    rd_text_add(&events, "retry: 1000\n\n");
+    add_lines(control, 0, &events);
+    add_lives(control, &events);
+    add_samples(control, true, &events);
+    add_stats(control, &events);
+    rd_viewers_add(&control->viewers, request, &events);
+    rd_buffer_clear(&events);
+}
+
+/* Once a second, also while nobody looks: whoever comes sees what has been. */
+static void on_tick(rd_timer *timer) {
+    rd_control *control = RD_CONTAINER(timer, rd_control, tick);
+    rd_loop *loop = &control->server->loop;
+    const bool is_news = rd_past_tick(control->past);
+    const uint64_t next = timer->due + RD_PAST_EVERY_MS; /* ticks do not drift */
+    rd_timer_set(&loop->timers, timer,
+                 next > loop->now_ms ? next : loop->now_ms + RD_PAST_EVERY_MS);
+    watch(control, rd_viewers_count(&control->viewers) > 0 ? WATCHED_MS : 0);
+    if (control->viewers.count == 0) return;
+    rd_buffer events = {0};
+    if (rd_journal_newest(control->report.board->journal) > control->told) {
+        add_lines(control, control->told, &events);
+    }
+    if (is_news) add_lives(control, &events);
+    add_samples(control, false, &events);
+    add_stats(control, &events);
+    rd_viewers_send(&control->viewers, &events);
+    rd_buffer_clear(&events);
+}
+
 static void show_status(rd_control *control, rd_request *request) {
     (void)control;
     rd_reply_ok(request);
@@ -130,8 +225,10 @@ typedef struct rd_page {
 } rd_page;
 
 static const rd_page pages[] = {
-    {"live", show_live, true},        {"ready", show_ready, true},    {"stats", show_stats, false},
-    {"metrics", show_metrics, false}, {"status", show_status, false},
+    {"", show_page, false},         {"events", show_events, false},
+    {"live", show_live, true},      {"ready", show_ready, true},
+    {"stats", show_stats, false},   {"metrics", show_metrics, false},
+    {"status", show_status, false},
 };
 
 static const rd_page *find_page(rd_slice path) {
@@ -161,15 +258,26 @@ static void carry_out(rd_control *control, rd_request *request, int verb) {
 
 /* ---- requests ---- */
 
+/* A person opens the page in a browser, and has not told the browser the token yet. */
+static bool is_page_of_browser(const rd_control *control, rd_slice path,
+                               const rd_request *request) {
+    if (path.len > 0 || control->page == NULL) return false;
+    const rd_header *accept = rd_head_find(&request->head, RD_HEADER_ACCEPT);
+    return accept != NULL &&
+           rd_slice_starts_with(rd_request_header_value(request, accept), RD_SLICE("text/html"));
+}
+
 static void handle(rd_control *control, rd_request *request) {
     rd_slice path = rd_request_slice(request, request->head.path);
     if (path.len > 0 && path.ptr[0] == '/') path = rd_slice_of(path.ptr + 1, path.len - 1);
     const rd_page *page = find_page(path);
     int verb = page == NULL ? rd_verb_find(path.ptr, path.len) : -1;
     const bool is_open = page != NULL && page->is_probe && !control->is_public;
-    const char *why = is_open ? NULL : rd_access_refusal(control->token, request);
+    const char *why = is_open ? NULL : rd_access_refusal(control->token, request, page != NULL);
     const char *methods = rd_access_methods(control->token, request, verb >= 0);
-    if (why != NULL) {
+    if (why != NULL && control->token != NULL && is_page_of_browser(control, path, request)) {
+        rd_reply_ask_password(request);
+    } else if (why != NULL) {
         rd_reply_error(request, 403, why);
     } else if (page == NULL && verb < 0) {
         rd_reply_error(request, 404, "Unsupported action");
@@ -198,13 +306,21 @@ static void *run(void *argument) {
         while ((request = rd_server_next_request(server, request)) != NULL) {
             if (request->conn != NULL) handle(control, request);
         }
-        if (rd_server_is_stopping(server)) rd_commands_give_up(&control->commands);
+        if (rd_server_is_stopping(server)) {
+            rd_commands_give_up(&control->commands);
+            rd_viewers_end(&control->viewers);
+        }
     }
     rd_loop_unlock(&server->loop);
     return NULL;
 }
 
 int rd_control_start(rd_control *control) {
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    watch(control, 0);
+    rd_timer_set(&loop->timers, &control->tick, loop->now_ms + RD_PAST_EVERY_MS);
+    rd_loop_unlock(loop);
     int code = rd_thread_start(&control->thread, run, control);
     control->running = code == 0;
     return -code;
@@ -256,6 +372,9 @@ static void free_parts(rd_control *control) {
     rd_free(control->token);
     rd_free(control->versions);
     rd_free(control->about);
+    rd_free(control->page);
+    rd_free(control->page_policy);
+    rd_past_free(control->past);
     rd_free(control->queues);
     rd_certificate_list_clear(&control->certificates);
     rd_free(control);
@@ -268,6 +387,8 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
     control->token = copy(options->token);
     control->versions = copy(options->versions);
     control->about = copy(options->about);
+    control->page = copy(options->page);
+    control->page_policy = copy(options->page_policy);
     control->verbs = options->verbs;
     control->report =
         (rd_report){.board = options->board,
@@ -277,6 +398,9 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
                     .cluster = options->cluster,
                     .room = options->room > 0 ? options->room : options->board->row_count,
                     .started_s = rd_clock_wall_seconds()};
+    control->past = rd_past_new(&control->report);
+    rd_viewers_init(&control->viewers);
+    rd_timer_init(&control->tick, on_tick);
     control->server = rd_server_new(&settings);
     if (control->server == NULL ||
         open_commands(control, options->answer_timeout_ms, process_fd) != 0) {
@@ -342,6 +466,8 @@ void rd_control_free(rd_control *control) {
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
     rd_commands_close(&control->commands);
+    rd_viewers_end(&control->viewers);
+    if (rd_timer_is_armed(&control->tick)) rd_timer_cancel(&control->tick);
     rd_loop_unlock(loop);
     rd_server_free(control->server);
     free_parts(control);

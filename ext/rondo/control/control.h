@@ -25,6 +25,8 @@ typedef struct rd_control_options {
     const char *token;          /* NULL: no token is needed */
     const char *versions;       /* a JSON object, for /stats */
     const char *about;          /* labels of rondo_build_info, for /metrics */
+    const char *page;           /* HTML of the status page; NULL: there is none */
+    const char *page_policy;    /* its Content-Security-Policy */
     bool cluster;               /* whether the rows belong to worker processes */
     uint32_t room;              /* most workers there may be, see rd_report; 0: one for each row */
     uint32_t verbs;             /* bit RD_VERB_*: what the process can do */

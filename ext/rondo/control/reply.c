@@ -5,6 +5,7 @@
 #include "control/reply.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -54,6 +55,35 @@ void rd_reply_use(rd_request *request, const char *methods) {
     add_error(&text, why);
     reply(request, 405, RD_REPLY_JSON, &text, methods);
     rd_buffer_clear(&text);
+}
+
+void rd_reply_page(rd_request *request, const char *html, const char *policy) {
+    const rd_field fields[] = {
+        {RD_SLICE("content-type"), RD_SLICE("text/html; charset=utf-8")},
+        {RD_SLICE("cache-control"), RD_SLICE("no-store")},
+        {RD_SLICE("content-security-policy"), rd_slice_of(policy, strlen(policy))},
+        {RD_SLICE("referrer-policy"), RD_SLICE("no-referrer")},
+        {RD_SLICE("x-content-type-options"), RD_SLICE("nosniff")},
+    };
+    const rd_response_head head = {.status = 200,
+                                   .fields = fields,
+                                   .count = sizeof(fields) / sizeof(fields[0]),
+                                   .length = (int64_t)strlen(html)};
+    answer_with(request, &head, html);
+}
+
+void rd_reply_ask_password(rd_request *request) {
+    static const char text[] = "The token of the control server is the password.\n";
+    static const rd_field fields[] = {
+        {RD_SLICE_INIT("content-type"), RD_SLICE_INIT(RD_REPLY_TEXT)},
+        {RD_SLICE_INIT("cache-control"), RD_SLICE_INIT("no-store")},
+        {RD_SLICE_INIT("www-authenticate"), RD_SLICE_INIT("Basic realm=\"Rondo\"")},
+    };
+    const rd_response_head head = {.status = 401,
+                                   .fields = fields,
+                                   .count = sizeof(fields) / sizeof(fields[0]),
+                                   .length = sizeof(text) - 1};
+    answer_with(request, &head, text);
 }
 
 void rd_reply_ok(rd_request *request) {

@@ -20,6 +20,13 @@ void rd_reply_error(rd_request *request, int status, const char *why);
 /* 405 with the Allow field `methods`, such as "GET, POST". */
 void rd_reply_use(rd_request *request, const char *methods);
 
+/* A page of HTML that loads nothing else, with its Content-Security-Policy. It is not found in a
+ * frame of another page, and tells no other site where it was. */
+void rd_reply_page(rd_request *request, const char *html, const char *policy);
+
+/* 401: a browser asks its user for a password, and sends the request again. */
+void rd_reply_ask_password(rd_request *request);
+
 /* { "status": "ok" }, as Puma answers. */
 void rd_reply_ok(rd_request *request);
 

@@ -9,6 +9,7 @@
 
 #include "system/clock.h"
 #include "base/text.h"
+#include "control/views.h"
 
 static uint64_t get(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
@@ -136,6 +137,7 @@ static void add_own(rd_buffer *text, const rd_score_row *row) {
     }
     add_histogram(text, "queue_time_us", &row->wait);
     add_histogram(text, "duration_us", &row->duration);
+    rd_views_add(&row->view, text);
     rd_text_add(text, "}");
 }
 
@@ -249,6 +251,7 @@ void rd_report_stats(const rd_report *report, rd_buffer *text) {
     rd_certificate_list_stats(report->certificates, rd_clock_wall_seconds(), text);
     if (report->cluster) add_memory(report, text);
     add_bounds(text);
+    rd_views_add_bounds(text);
     rd_text_add(text, ",\"time_ms\":%" PRIu64 ",\"versions\":%s}\n", rd_clock_ms(),
                 report->versions == NULL ? "{}" : report->versions);
 }

@@ -47,18 +47,66 @@ static bool is_in_query(const char *token, rd_slice query) {
     return found;
 }
 
-static bool is_bearer(const char *token, const rd_request *request) {
+/* What stands behind the scheme in Authorization; NULL: there is no such field. */
+static rd_slice credentials(const rd_request *request, rd_slice scheme) {
+    static const rd_slice none;
     const rd_header *header = rd_head_find(&request->head, RD_HEADER_AUTHORIZATION);
-    if (header == NULL) return false;
+    if (header == NULL) return none;
     rd_slice value = rd_request_header_value(request, header);
-    static const rd_slice scheme = RD_SLICE_INIT("bearer ");
-    if (value.len < scheme.len) return false;
-    if (!rd_ascii_is(rd_slice_of(value.ptr, scheme.len), scheme)) return false;
-    return is_equal(token, rd_slice_of(value.ptr + scheme.len, value.len - scheme.len));
+    if (value.len < scheme.len) return none;
+    if (!rd_ascii_is(rd_slice_of(value.ptr, scheme.len), scheme)) return none;
+    return rd_slice_of(value.ptr + scheme.len, value.len - scheme.len);
+}
+
+static bool is_bearer(const char *token, const rd_request *request) {
+    const rd_slice given = credentials(request, RD_SLICE("bearer "));
+    return given.ptr != NULL && is_equal(token, given);
+}
+
+/* ---- Basic ---- */
+
+static int sextet(char letter) {
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = letter != '\0' ? strchr(letters, letter) : NULL;
+    return found != NULL ? (int)(found - letters) : -1;
+}
+
+/* Decodes base64 (RFC 4648) up to its padding. Returns the length, or -1. */
+static int decode(rd_slice given, char decoded[TOKEN_MAX * 2]) {
+    uint32_t bits = 0;
+    unsigned count = 0;
+    int len = 0;
+    while (given.len > 0 && given.ptr[given.len - 1] == '=') given.len--;
+    for (size_t i = 0; i < given.len; i++) {
+        const int six = sextet(given.ptr[i]);
+        if (six < 0) return -1;
+        bits = bits << 6 | (uint32_t)six;
+        count += 6;
+        if (count < 8) continue;
+        if (len == TOKEN_MAX * 2) return -1;
+        count -= 8;
+        decoded[len++] = (char)(bits >> count & 0xff);
+    }
+    return len;
+}
+
+static bool is_basic(const char *token, const rd_request *request) {
+    char decoded[TOKEN_MAX * 2];
+    const rd_slice given = credentials(request, RD_SLICE("basic "));
+    const int len = given.ptr != NULL ? decode(given, decoded) : -1;
+    const char *colon = len > 0 ? memchr(decoded, ':', (size_t)len) : NULL;
+    if (colon == NULL) return false;
+    return is_equal(token, rd_slice_of(colon + 1, (size_t)(decoded + len - colon - 1)));
 }
 
 bool rd_token_matches(const char *token, const rd_request *request) {
     bool bearer = is_bearer(token, request);
     bool query = is_in_query(token, rd_request_slice(request, request->head.query));
     return bearer || query;
+}
+
+bool rd_token_is_password(const char *token, const rd_request *request) {
+    bool basic = is_basic(token, request);
+    return rd_token_matches(token, request) || basic;
 }

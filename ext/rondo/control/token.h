@@ -11,4 +11,8 @@
 /* Takes as long for a wrong token as for the right one. */
 bool rd_token_matches(const char *token, const rd_request *request);
 
+/* The same, or the token is the password of `Authorization: Basic` (RFC 7617), whoever the user is.
+ * A browser that has asked for it sends it with every request, also for pages of other sites. */
+bool rd_token_is_password(const char *token, const rd_request *request);
+
 #endif

@@ -129,9 +129,8 @@ static uint32_t verbs_of(VALUE names) {
     return verbs;
 }
 
-/* Core.new(scoreboard, {token:, versions:, about:, cluster:, room:, verbs:, answer_timeout_ms:},
- * ->(fd))
- */
+/* Core.new(scoreboard, {token:, versions:, about:, page:, page_policy:, cluster:, room:, verbs:,
+ * answer_timeout_ms:}) */
 static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
     rd_control_handle *handle = handle_of(self);
     VALUE names = rd_option(given, "verbs");
@@ -142,6 +141,8 @@ static VALUE control_initialize(VALUE self, VALUE board, VALUE given) {
                                   .token = text_option(given, "token"),
                                   .versions = text_option(given, "versions"),
                                   .about = text_option(given, "about"),
+                                  .page = text_option(given, "page"),
+                                  .page_policy = text_option(given, "page_policy"),
                                   .cluster = RTEST(rd_option(given, "cluster")),
                                   .room = NUM2UINT(rd_option(given, "room")),
                                   .verbs = verbs_of(names),

@@ -130,6 +130,29 @@ static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
     rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
 }
 
+static rd_journal_level level_of(VALUE name) {
+    for (unsigned i = 0; i < RD_JOURNAL_LEVEL_COUNT; i++) {
+        if (name == ID2SYM(rb_intern(rd_journal_level_name(i)))) return (rd_journal_level)i;
+    }
+    rb_raise(rb_eKeyError, "the journal has no such level");
+}
+
+/* Adds a line to the journal, which the status page shows. It has the last 512 lines of all
+ * processes, each of at most 480 bytes.
+ * @param level [Symbol] :info, :warn or :error
+ * @param worker [Integer, nil] its number; nil: the line is not of a worker
+ * @param line [String] UTF-8
+ * @return [nil]
+ * @raise [KeyError] no such level */
+static VALUE board_note(VALUE self, VALUE level, VALUE worker, VALUE line) {
+    StringValue(line);
+    rd_journal_add(rd_scoreboard_of(self)->journal, level_of(level),
+                   NIL_P(worker) ? -1 : NUM2INT(worker), RSTRING_PTR(line),
+                   (size_t)RSTRING_LEN(line));
+    RB_GC_GUARD(line);
+    return Qnil;
+}
+
 /* @return [Integer] the descriptor to pass on; the scoreboard owns it */
 static VALUE board_fd(VALUE self) {
     return INT2NUM(rd_scoreboard_of(self)->fd);
@@ -169,6 +192,7 @@ void rd_init_scoreboard(VALUE rondo) {
     rb_define_method(board, "clear", board_clear, 1);
     rb_define_method(board, "row", board_row, 1);
     rb_define_method(board, "histogram", board_histogram, 2);
+    rb_define_method(board, "note", board_note, 3);
     rb_define_method(board, "fd", board_fd, 0);
     rb_define_method(board, "size", board_size, 0);
     /* Names of the states; a state's number is its index. */

@@ -437,6 +437,7 @@ static void begin_call(rd_server *server, rd_request *request, uint64_t now) {
     uint64_t waited = now > request->times.ready_ns ? now - request->times.ready_ns : 0;
     request->times.taken_ns = now;
     rd_histogram_add(&server->score->wait, waited / 1000);
+    if (server->onlook.busiest != NULL) rd_onlook_count(&server->onlook, request, waited / 1000);
     server->counts.requests++;
     server->queue.batch_count++;
     rd_calls_begin(server, request);

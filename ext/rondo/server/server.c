@@ -126,6 +126,7 @@ static void init_parts(rd_server *server) {
     rd_outgoings_init(&server->outgoings, &server->conns, &server->accepting.limit);
     rd_siblings_init(&server->siblings, rd_handover_receive);
     rd_stop_init(server);
+    rd_onlook_init(server);
     atomic_init(&server->lead.phase, RD_PHASE_APPLICATION); /* there is no leader yet */
     atomic_init(&server->lead.turns, 0);
     server->lead.may_hold = true;
@@ -168,6 +169,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
 void rd_server_free(rd_server *server) {
     rd_loop_lock(&server->loop);
     server->score = &server->own_score; /* at the end of Ruby the scoreboard may be gone already */
+    rd_onlook_end(server);
     rd_accept_end(server, 0);
     rd_siblings_clear(server);
     rd_outgoings_stop(&server->outgoings);

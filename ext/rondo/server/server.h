@@ -41,6 +41,7 @@
 #include "server/handover.h"
 #include "server/incidents.h"
 #include "server/lead.h"
+#include "server/onlook.h"
 #include "messaging/pubsub.h"
 #include "protocol/protocols.h"
 #include "server/queue.h"
@@ -94,6 +95,7 @@ struct rd_server {
     rd_counts counts;
     rd_incidents incidents;
     rd_watch watch;
+    rd_onlook onlook;
     char *body_folder; /* for files of bodies, as it was at the start */
 };
 

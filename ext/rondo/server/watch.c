@@ -9,9 +9,10 @@
 #include "server/server.h"
 
 #define TICK_NS     1000000
-#define RARE_NS     4000000  /* between ticks while the leader is in a long turn */
-#define QUIET_TICKS 20       /* ticks without work; then the thread sleeps until it is needed */
-#define LONG_AGO_NS 20000000 /* what the process did since then says nothing of now */
+#define RARE_NS     4000000   /* between ticks while the leader is in a long turn */
+#define QUIET_TICKS 20        /* ticks without work; then the thread sleeps until it is needed */
+#define LOOK_NS     250000000 /* between two looks for onlookers, while calls are inside */
+#define LONG_AGO_NS 20000000  /* what the process did since then says nothing of now */
 
 /* ---- a thread that computes gives way ---- */
 
@@ -86,7 +87,9 @@ static int64_t rest_ns(rd_server *server) {
     rd_loop_lock(&server->loop);
     const bool computes = call_in_case(server, rd_clock_ns());
     rd_loop_unlock(&server->loop);
-    return computes ? RD_SHARE_MAX_NS : -1;
+    if (computes) return RD_SHARE_MAX_NS;
+    return atomic_load_explicit(&server->score->watched_ms, memory_order_relaxed) != 0 ? LOOK_NS
+                                                                                       : -1;
 }
 
 /* ---- sleeping, ticking and turning ---- */
@@ -98,6 +101,8 @@ static void sleep_until_needed(rd_server *server) {
     bool needed = atomic_load(&server->lead.phase) != RD_PHASE_SLEEP || atomic_load(&watch->over);
     if (needed && atomic_exchange(&watch->asleep, false)) return;
     while (!rd_semaphore_wait(&watch->wake, rest_ns(server))) {
+        /* Calls are inside, and the loop has nothing to do: its turn begins the view. */
+        if (rd_onlook_is_missed(&server->onlook, server->score)) rd_loop_wakeup(&server->loop);
     }
 }
 

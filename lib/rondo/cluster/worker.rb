@@ -135,6 +135,7 @@ module Rondo
     def shared_options
       seats = @request.number(:seats)
       @scoreboard = Scoreboard.new(seats, @board.fileno)
+      @log.note_in(@scoreboard, @index)
       { scoreboard: @scoreboard, row: @request.number(:seat), inbox: @inbox.fileno,
         link: @link.fileno, tickets: @tickets, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end

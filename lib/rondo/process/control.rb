@@ -9,6 +9,7 @@ require "json"
 require "securerandom"
 require "socket"
 require "rondo"
+require "rondo/status_page/page"
 
 module Rondo
   # Opens, starts and ends the control server, and carries out its verbs.
@@ -49,6 +50,7 @@ module Rondo
       uri = settings[:control_url] or return drop_what_is_left
 
       token = token_left(settings[:control_token])
+      log.note_in(scoreboard)
       control = new(scoreboard, process, log: log, token: token_of(token), cluster: cluster, room: room,
                                          data_only: settings[:control_data_only])
       control.listen(uri, chosen: settings.given?(:control_token))
@@ -141,6 +143,7 @@ module Rondo
       @log = log
       @core = Core.new(scoreboard, { token: token, cluster: cluster, room: room, verbs: verbs(data_only),
                                      versions: JSON.generate(Control.versions), about: Control.labels,
+                                     page: StatusPage::Page.html, page_policy: StatusPage::Page.policy,
                                      answer_timeout_ms: answer_timeout_ms })
       @lines = UNIXSocket.for_fd(@core.process_fd)
     end

@@ -477,6 +477,156 @@ static void test_public_addresses(void) {
     }
 }
 
+/* ---- the status page ---- */
+
+#define BROWSER "Accept: text/html,application/xhtml+xml\r\n"
+#define PAGE    "<!doctype html><title>status</title>"
+
+static void start_with_page(const char *token) {
+    start_with((rd_control_options){
+        .token = token, .page = PAGE, .page_policy = "default-src 'none'", .verbs = ~0u});
+}
+
+/* base64 of "anybody:s3cret", "anybody:s3cres" and "s3cret" */
+static const entrance page_entrances[] = {
+    {"GET", "/", "", 403},
+    {"GET", "/", BROWSER, 401},
+    {"GET", "/?token=s3cret", BROWSER, 200},
+    {"HEAD", "/?token=s3cret", BROWSER, 200},
+    {"GET", "/", BROWSER "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\n", 200},
+    {"GET", "/", BROWSER "Authorization: basic YW55Ym9keTpzM2NyZXQ\r\n", 200},
+    {"GET", "/", BROWSER "Authorization: Basic YW55Ym9keTpzM2NyZXM=\r\n", 401},
+    {"GET", "/", BROWSER "Authorization: Basic czNjcmV0\r\n", 401},
+    {"GET", "/", BROWSER "Authorization: Basic YW55 Ym9keTpzM2NyZXQ=\r\n", 401},
+    {"GET", "/", BROWSER "Authorization: Basic\r\n", 401},
+    {"GET", "/", BROWSER "Authorization: Basic ====\r\n", 401},
+    {"GET", "/stats", "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\n", 200},
+    {"GET", "/stats",
+     "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\nSec-Fetch-Site: same-origin\r\n", 200},
+    {"GET", "/stats", "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\nSec-Fetch-Site: cross-site\r\n",
+     403},
+    {"GET", "/stats", "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\nSec-Fetch-Site: same-site\r\n",
+     403},
+    {"GET", "/stats", "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\nReferer: http://a/\r\n", 403},
+    /* a password that the browser keeps is no token for commands */
+    {"GET", "/stop", "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\n", 403},
+    {"POST", "/stop", "Authorization: Basic YW55Ym9keTpzM2NyZXQ=\r\n", 403},
+    {"GET", "/events", "", 403},
+};
+
+static const entrance open_page_entrances[] = {
+    {"GET", "/", "", 200},
+    {"GET", "/", "Sec-Fetch-Site: none\r\n", 200},
+    {"GET", "/stats", "Sec-Fetch-Site: same-origin\r\n", 200},
+    {"GET", "/", "Sec-Fetch-Site: same-site\r\n", 403},
+    {"GET", "/", "Sec-Fetch-Site: cross-site\r\n", 403},
+    {"GET", "/events", "Origin: http://localhost\r\nSec-Fetch-Site: same-origin\r\n", 403},
+    {"POST", "/stats", "Sec-Fetch-Site: same-origin\r\n", 403},
+    {"POST", "/stop", "Sec-Fetch-Site: same-origin\r\n", 403},
+};
+
+static void test_who_may_see_the_page(void) {
+    start_with_page("s3cret");
+    for (size_t i = 0; i < sizeof(page_entrances) / sizeof(page_entrances[0]); i++) {
+        const entrance *row = &page_entrances[i];
+        CHECK_INT(status_of(fetch(row->method, row->target, row->fields)), row->status);
+    }
+    fetch("GET", "/", BROWSER);
+    CHECK(strstr(got, "\r\nwww-authenticate: Basic realm=\"Rondo\"\r\n") != NULL);
+    fetch("GET", "/?token=s3cret", "");
+    CHECK(strstr(got, "\r\n\r\n" PAGE) != NULL);
+    CHECK(strstr(got, "\r\ncontent-security-policy: default-src 'none'\r\n") != NULL);
+    CHECK(strstr(got, "\r\nreferrer-policy: no-referrer\r\n") != NULL);
+    finish();
+    start_with_page(NULL);
+    for (size_t i = 0; i < sizeof(open_page_entrances) / sizeof(open_page_entrances[0]); i++) {
+        const entrance *row = &open_page_entrances[i];
+        CHECK_INT(status_of(fetch(row->method, row->target, row->fields)), row->status);
+    }
+    CHECK_INT(status_of(fetch_for("GET", "/", "Host: rebound.example\r\n")), 403);
+    finish();
+    start(); /* without a page */
+    CHECK_INT(status_of(fetch("GET", "/?token=s3cret", "")), 404);
+    finish();
+}
+
+static int look(const char *method) {
+    char head[160];
+    int fd = dial();
+    snprintf(head, sizeof(head), "%s /events?token=s3cret HTTP/1.1\r\nHost: localhost\r\n\r\n",
+             method);
+    say(fd, head);
+    return fd;
+}
+
+static void test_events(void) {
+    start_with_page("s3cret");
+    atomic_store(&board.rows[0].state, RD_SCORE_READY);
+    atomic_store(&board.rows[0].pid, (uint64_t)getpid());
+    rd_journal_add(board.journal, RD_JOURNAL_WARN, 1, "a \"line\"\n    of two", 20);
+    rd_journal_add(board.journal, RD_JOURNAL_WARN, -1, "no \xff text", 9);
+    int fd = look("GET");
+    hear(fd, "\"time_ms\":");
+    hear(fd, "event: stats");
+    CHECK(atomic_load(&board.rows[0].watched_ms) > rd_clock_ms());
+    hear(fd, "event: samples"); /* of a second */
+    rd_journal_add(board.journal, RD_JOURNAL_ERROR, 0, "another", 7);
+    hear(fd, "another");
+    CHECK(strstr(got, "event: log\ndata: [{\"number\":3,") != NULL);
+    close(fd);
+    fd = look("GET");
+    hear(fd, "event: stats"); /* everything from the beginning */
+    CHECK(strstr(got, "\r\ncontent-type: text/event-stream\r\n") != NULL);
+    CHECK(strstr(got, "\"worker\":1,\"cut\":false,\"text\":\"a \\\"line\\\"\\u000a    of two\"") !=
+          NULL);
+    CHECK(strstr(got, "\"worker\":null,\"cut\":false,\"text\":\"no ? text\"") != NULL);
+    CHECK(strstr(got, "event: lives\ndata: [{\"worker\":0,\"pid\":") != NULL);
+    close(fd);
+    fd = look("HEAD");
+    say(fd, "GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    hear(fd, NULL);
+    CHECK(strstr(got, "event: ") == NULL && strstr(got, "\r\n\r\nlive\n") != NULL);
+    close(fd);
+    finish();
+}
+
+/* The streams end with the server, and a page that nobody reads holds no more than its limit. */
+static void test_viewers_at_the_end(void) {
+    int fds[65];
+    start_with_page("s3cret");
+    for (int i = 0; i < 64; i++) {
+        fds[i] = look("GET");
+        hear(fds[i], "event: stats");
+    }
+    fds[64] = look("GET");
+    hear(fds[64], "too many look at this page");
+    CHECK_INT(status_of(got), 503);
+    close(fds[0]);
+    for (int fd = look("GET");; fd = look("GET")) { /* as soon as the server has seen it */
+        const int status = status_of(hear(fd, "\n\n"));
+        close(fd);
+        if (status == 200) break;
+    }
+    rd_control_stop(control);
+    hear(fds[1], NULL);
+    CHECK(strstr(got, "\r\n0\r\n\r\n") != NULL);
+    for (int i = 1; i < 65; i++) close(fds[i]);
+    finish();
+}
+
+static void test_watching_by_stats(void) {
+    start();
+    CHECK_INT(status_of(fetch("GET", "/stats?token=s3cret", "")), 200);
+    CHECK_INT(atomic_load(&board.rows[1].watched_ms), 1);
+    fetch("GET", "/stats?token=s3cret&watch=50", "");
+    CHECK(atomic_load(&board.rows[1].watched_ms) > rd_clock_ms() + 20000);
+    fetch("GET", "/stats?token=s3cret&watch=1", ""); /* the longer time counts */
+    CHECK(atomic_load(&board.rows[1].watched_ms) > rd_clock_ms() + 20000);
+    fetch("GET", "/stats?token=s3cret&watch=999999", "");
+    CHECK(atomic_load(&board.rows[1].watched_ms) <= rd_clock_ms() + 60000);
+    finish();
+}
+
 int main(void) {
     test_probes();
     test_a_process_whose_application_hangs();
@@ -495,5 +645,9 @@ int main(void) {
     test_questions_end_with_the_server();
     test_verbs_the_process_cannot_do();
     test_public_addresses();
+    test_who_may_see_the_page();
+    test_events();
+    test_viewers_at_the_end();
+    test_watching_by_stats();
     return check_summary();
 }
