@@ -1,6 +1,7 @@
 # The core without Ruby: a static library, its unit tests and its fuzz targets.
 #
 #   make -f ext/rondo/core.mk lib|test|test-threaded|replay|fuzz [CC=gcc|clang] [SANITIZE=address,undefined|thread]
+#        [POLLER=kqueue]    the poller of macOS and the BSDs; on Linux over a stand-in of the tests
 #
 # Run from the root. Everything built goes to build/core/<compiler>[-<sanitizers>]/, so variants
 # stand side by side. Warnings are errors here; those of the binding are in tools/check_binding.
@@ -13,7 +14,7 @@ OPTIMIZE ?= $(if $(SANITIZE),-O1,-O2)
 ROOT := $(patsubst %/ext/rondo/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
 comma := ,
-variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(addprefix -,$(POLLER))
 OUT ?= $(ROOT)/build/core/$(variant)
 
 folders := base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol http2 server control
@@ -40,6 +41,11 @@ endif
 ifeq ($(HTTP2),)
 test_sources := $(filter-out $(ROOT)/test/core/http2/%,$(test_sources))
 endif
+# For tools/try_platform: names like loop/test_loop.
+ifneq ($(strip $(ONLY)),)
+test_sources := $(filter $(foreach one,$(ONLY),$(ROOT)/test/core/$(one).c),$(test_sources))
+endif
+test_sources := $(filter-out $(foreach one,$(LEFT_OUT),$(ROOT)/test/core/$(one).c),$(test_sources))
 # What several tests share and is more than a header.
 test_shared := $(sort $(wildcard $(ROOT)/test/core/*.c))
 test_shared_objects := $(patsubst $(ROOT)/test/core/%.c,$(OUT)/shared/%.o,$(test_shared))
@@ -74,6 +80,11 @@ CPPFLAGS += -DRD_WITHOUT_HTTP2
 else
 LDLIBS += -lnghttp2
 endif
+# Here kqueue(2) is a small one over epoll, which only the tests are linked with.
+ifeq ($(POLLER),kqueue)
+stand_in := $(OUT)/kqueue.o
+CPPFLAGS += -DRD_WITH_KQUEUE -I$(ROOT)/test/support/kqueue
+endif
 ifneq ($(SANITIZE),)
 CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SANITIZE)
@@ -102,9 +113,13 @@ $(OUT)/shared/%.o: $(ROOT)/test/core/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(OUT)/test/%: $(ROOT)/test/core/%.c $(test_shared_objects) $(library)
+$(OUT)/kqueue.o: $(ROOT)/test/support/kqueue/kqueue.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d $< $(test_shared_objects) $(library) $(LDFLAGS) \
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(OUT)/test/%: $(ROOT)/test/core/%.c $(test_shared_objects) $(library) $(stand_in)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -MF $@.d $< $(test_shared_objects) $(library) $(stand_in) $(LDFLAGS) \
 	    $(LDLIBS) -o $@
 
 # Runs all of them even if one fails, then says how many tests passed in all.

@@ -50,6 +50,10 @@ unless debug
 end
 
 append_cppflags("-I$(srcdir)")
+# What waits for sockets: epoll of Linux, else kqueue of macOS and the BSDs, else poll(2).
+if !have_func("epoll_create1", "sys/epoll.h") && have_func("kqueue", ["sys/types.h", "sys/event.h"])
+  append_cppflags("-DRD_WITH_KQUEUE")
+end
 # After Ruby's own flags, so that these win.
 $CFLAGS = [$CFLAGS, *flags, *linked].join(" ")
 $LDFLAGS = [$LDFLAGS, *linked].join(" ")

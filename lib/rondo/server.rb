@@ -255,7 +255,7 @@ module Rondo
       @core.in_flight
     end
 
-    # @return [String] "epoll" or "poll"
+    # @return [String] "epoll", "kqueue" or "poll"
     def poller
       @core.poller
     end

@@ -121,7 +121,7 @@ class ServerTest < Minitest::Test
     server.listen("tcp://127.0.0.1:0")
     answer(server)
     assert_equal [1, 1, 0], server.stats.values_at(:requests, :accepted, :refused)
-    assert_includes %w[epoll poll], server.poller
+    assert_includes %w[epoll kqueue poll], server.poller
   end
 
   private

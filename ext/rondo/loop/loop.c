@@ -42,12 +42,14 @@ void rd_loop_run_posted(rd_loop *loop) {
 }
 
 static const rd_poller_ops *choose_poller(bool poll_only) {
-#ifdef __linux__
-    if (!poll_only) return &rd_poller_epoll;
+#if defined(RD_HAS_EPOLL)
+    return poll_only ? &rd_poller_poll : &rd_poller_epoll;
+#elif defined(RD_HAS_KQUEUE)
+    return poll_only ? &rd_poller_poll : &rd_poller_kqueue;
 #else
     (void)poll_only;
-#endif
     return &rd_poller_poll;
+#endif
 }
 
 void rd_loop_refresh(rd_loop *loop) {

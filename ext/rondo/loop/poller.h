@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The seam to the operating system's readiness call: six functions, level-triggered. epoll is the
- * normal one; poll(2) serves systems without epoll and proves the seam. A poller belongs to one
- * loop. wait() runs without the loop lock, the others under it.
+ * one of Linux, kqueue that of macOS and the BSDs; poll(2) serves all others and proves the seam. A
+ * poller belongs to one loop. wait() runs without the loop lock, the others under it.
  */
 #ifndef RD_LOOP_POLLER_H
 #define RD_LOOP_POLLER_H
@@ -10,9 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "system/platform.h"
+
 enum { RD_READABLE = 1, RD_WRITABLE = 2, RD_HANGUP = 4 };
 
-/* Added to an interest: epoll reports the source once, then not until it is modified. */
+/* Added to an interest: epoll and kqueue report the source once (kqueue: each direction),
+ * then not until it is modified. */
 #define RD_ONCE 8
 
 /* Something with a descriptor. Lives in its owner (connection, listener, wake-up). */
@@ -50,8 +53,11 @@ typedef struct rd_poller_ops {
 } rd_poller_ops;
 
 extern const rd_poller_ops rd_poller_poll;
-#ifdef __linux__
+#ifdef RD_HAS_EPOLL
 extern const rd_poller_ops rd_poller_epoll;
+#endif
+#ifdef RD_HAS_KQUEUE
+extern const rd_poller_ops rd_poller_kqueue;
 #endif
 
 #endif

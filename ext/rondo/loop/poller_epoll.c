@@ -5,7 +5,7 @@
  */
 #include "loop/poller.h"
 
-#ifdef __linux__
+#ifdef RD_HAS_EPOLL
 
 #include <errno.h>
 #include <limits.h>

@@ -4,6 +4,7 @@
  * ways to a stop.
  */
 
+#include "best_poller.h"
 #include "serving.h"
 
 static unsigned answered;
@@ -75,7 +76,7 @@ static void run_exchange(const exchange *row, size_t cut) {
 
 static void test_exchanges(void) {
     start_listening(answer);
-    CHECK_STR(server->loop.ops->name, settings.poll_only ? "poll" : "epoll");
+    CHECK_STR(server->loop.ops->name, settings.poll_only ? "poll" : best_poller());
     for (size_t i = 0; i < sizeof(exchanges) / sizeof(exchanges[0]); i++) {
         size_t len = strlen(exchanges[i].sent);
         run_exchange(&exchanges[i], len);
