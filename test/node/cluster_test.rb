@@ -4,11 +4,13 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "fileutils"
 require "open3"
 require "socket"
 require "support/node_process"
 require "support/raw_client"
 require "support/websocket_peer"
+require "tmpdir"
 
 class NodeClusterTest < Minitest::Test
   APP = File.expand_path("workers.ru", __dir__)
@@ -86,6 +88,31 @@ class NodeClusterTest < Minitest::Test
     ids = Array.new(NodeProcess::UWS ? 100 : WORKERS * 2) { get(server, "/pid").body.to_i }
     refute_includes ids, victim
     assert_equal WORKERS, ids.uniq.size
+  end
+
+  # Node itself may be away for a moment, while another version of it is installed.
+  def test_a_worker_that_cannot_be_started_is_tried_again
+    Dir.mktmpdir do |folder|
+      node = File.join(folder, "node").tap { |path| FileUtils.cp(node_itself, path) }
+      server = start("-w", "1", env: { "PATH" => "#{folder}:#{ENV.fetch("PATH")}" })
+      lose_node(server, node, workers(server, 1).last)
+      File.rename("#{node}.away", node)
+      second = workers(server, 2).last
+      assert_equal 200, get(server, "/").status
+      lose_node(server, node, second)
+      assert_predicate server.stop, :success?
+    end
+  end
+
+  def node_itself
+    Open3.capture2("node", "-p", "process.execPath").first.chomp
+  end
+
+  # A worker dies while there is no Node.
+  def lose_node(server, node, worker)
+    File.rename(node, "#{node}.away")
+    Process.kill("KILL", worker)
+    server.wait_for_log(/PID: #{worker}\) ended by SIGKILL.*^Worker 0 cannot be started: spawn \S+ ENOENT: starting another one$/m)
   end
 
   def test_a_worker_that_ends_itself_comes_back

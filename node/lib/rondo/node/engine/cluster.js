@@ -47,8 +47,14 @@ class Master {
     slot.began = Date.now();
     this.hub.add(worker);
     worker.on("message", (message) => this.take(slot, worker, message));
-    worker.on("error", () => {}); // a message to a worker that has just died
+    worker.on("error", (error) => this.broken(slot, worker, error));
     worker.on("exit", (code, signal) => this.exited(slot, worker, code, signal));
+  }
+
+  // A process that there is has got no message, because it has just died. Of one that the system did not start nothing
+  // else is heard.
+  broken(slot, worker, error) {
+    if (worker.process.pid === undefined && slot.worker === worker) this.over(slot, worker, `cannot be started: ${error.message}`);
   }
 
   // What a worker says may arrive after its end.
@@ -71,11 +77,15 @@ class Master {
   }
 
   exited(slot, worker, code, signal) {
+    this.over(slot, worker, `(PID: ${worker.process.pid}) ended by ${signal || `exit ${code}`}`);
+  }
+
+  // @param cause for the log
+  over(slot, worker, cause) {
     this.hub.remove(worker);
     slot.worker = null;
     if (this.stopping) return this.endIfDone();
-    const cause = signal || `exit ${code}`;
-    log.error(`Worker ${slot.index} (PID: ${worker.process.pid}) ended by ${cause}: starting another one`);
+    log.error(`Worker ${slot.index} ${cause}: starting another one`);
     slot.pause = Date.now() - slot.began > SOON ? FIRST_PAUSE : Math.min(slot.pause * 2, LONGEST_PAUSE);
     return setTimeout(() => this.stopping || this.fork(slot), slot.pause);
   }
