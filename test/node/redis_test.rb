@@ -233,6 +233,16 @@ class NodeRedisTest < Minitest::Test
     assert_equal "again", listener.hear
   end
 
+  # Redis has answered long ago.
+  def test_a_process_that_was_busy_sends_nothing_twice
+    server = NodeProcess.new(File.expand_path("redis_busy.ru", __dir__), env: { "OWN_REDIS" => @redis.url }).tap { |one| @closing << one }
+    server.wait_for_log(/^\* Redis at/)
+    get(server, "/busy")
+    wait_until { get(server, "/") == "0" }
+    assert_match(/^cmdstat_publish:calls=1,/, @redis.cli("INFO", "commandstats"))
+    refute_includes server.log, "is not available"
+  end
+
   def test_ordinary_commands_answer_as_on_mri
     answers = KINDS.keys.map do |kind|
       server = start(kind, env: { "OWN_REDIS" => @redis.url })

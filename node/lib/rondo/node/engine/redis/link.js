@@ -57,12 +57,13 @@ class Link {
     this.unanswered = new Set(); // entries, in their order
     this.sentBytes = 0;
     this.owed = 0; // answers
-    this.heardAt = this.openedAt = performance.now();
+    this.heardAt = this.openedAt = this.lookedAt = performance.now();
+    this.interval = Math.min(terms.timeout, terms.ping) / LOOKS;
     this.cutter = new AbortController(); // the client cannot end a connection that is not open yet
     this.client = library.createClient(optionsOf(address, terms, this.cutter.signal));
     this.client.on("error", (error) => this.breakOff(error));
     this.limitReplies();
-    this.timer = setInterval(() => this.look(), Math.min(terms.timeout, terms.ping) / LOOKS).unref();
+    this.timer = setInterval(() => this.look(), this.interval).unref();
     this.open(onReady);
   }
 
@@ -131,8 +132,13 @@ class Link {
     else this.breakOff(error);
   }
 
+  // A process that was busy has not read what came meanwhile: that time is no silence of Redis.
   look() {
     const now = performance.now();
+    const busy = Math.max(now - this.lookedAt - this.interval, 0);
+    this.lookedAt = now;
+    this.heardAt = Math.min(this.heardAt + busy, now);
+    this.openedAt = Math.min(this.openedAt + busy, now);
     const silent = now - (this.isReady ? this.heardAt : this.openedAt);
     if (!this.isReady || this.owed > 0) {
       if (silent >= this.terms.timeout) this.breakOff(new Error(`no answer within ${this.terms.timeout / 1000} s`));
