@@ -24,6 +24,7 @@ class Clients {
     this.now = now;
     this.sockets = new Set();
     this.stalled = new Map();
+    this.silent = new Set(); // of closeSilent
   }
 
   // With TLS a connection is two sockets: the second one knows what its client has not taken.
@@ -62,6 +63,15 @@ class Clients {
   // Node's own closeAllConnections does not know those that it has given away.
   closeAll() {
     for (const socket of this.sockets) socket.destroy();
+  }
+
+  // Those that have not said anything, and had not at the last call: what has come is read in between.
+  closeSilent() {
+    const silent = [...this.sockets].filter((socket) => socket.bytesRead === 0);
+    for (const socket of silent) {
+      if (this.silent.has(socket)) socket.destroy();
+    }
+    this.silent = new Set(silent);
   }
 
   judge(socket) {

@@ -92,11 +92,17 @@ function listen(server, host, port, done) {
 // How often connections are looked at that have become idle after the stop.
 const LOOK = 50;
 
+// Node does not count a connection as idle that has not said anything yet, as browsers open in advance.
+function closeIdle(server) {
+  server.closeIdleConnections();
+  server.rondoClients.closeSilent();
+}
+
 // No more connections; idle ones end, and what is in flight may finish until `deadline` milliseconds have gone.
 function drain(server, deadline, done) {
   stopping.begun = true;
   const last = setTimeout(() => server.rondoClients.closeAll(), deadline);
-  const idle = setInterval(() => server.closeIdleConnections(), LOOK);
+  const idle = setInterval(() => closeIdle(server), LOOK);
   for (const endpoint of [...stopping.endpoints]) endpoint.shutdown();
   server.close(() => {
     clearTimeout(last);

@@ -45,7 +45,11 @@ function read(values, name) {
 }
 
 function tlsOf(values) {
-  if (!values.secure) return null;
+  if (!values.secure) {
+    const name = ["ca-file", "cert-file", "key-file"].find((one) => values[one] !== undefined);
+    if (name) throw new OptionError(`--${name} needs --secure`); // and not a server in the clear
+    return null;
+  }
   if (!values["cert-file"] || !values["key-file"]) throw new OptionError("--secure needs --cert-file and --key-file");
   const ca = read(values, "ca-file");
   const tls = { ca, cert: read(values, "cert-file"), key: read(values, "key-file"),
