@@ -66,6 +66,17 @@ class NodeClusterTest < Minitest::Test
     assert_equal %w[3 m2 4 m3], resumed.buffer.scan(/^(?:id|data): (.*)$/).flatten
   end
 
+  def test_a_replay_that_comes_after_its_subscription_has_ended
+    server = start("-w", "1")
+    %w[a b].each { |text| get(server, "/keep?#{text}") }
+    peer = WebsocketPeer.new(server.url, "brief")
+    heard = [peer.hear, peer.hear]
+    get(server, "/keep?c")
+    assert_equal %w[a b c], [*heard, peer.hear]
+  ensure
+    peer&.close
+  end
+
   # The newest messages for which there is room in hub_queue_bytes.
   def test_a_replay_is_bounded
     server = start("-w", "2", "--set", "hub_queue_bytes=64k")

@@ -30,6 +30,15 @@ class Kept
   end
 end
 
+# Leaves a channel before what was kept there comes, which is from the master.
+class Brief
+  def on_open(client)
+    client.subscribe("kept", since: 0)
+    client.unsubscribe("kept")
+    client.subscribe("kept*", match: :redis, since: 0)
+  end
+end
+
 slow = lambda do |out|
   out.write("begin")
   `setTimeout(#{-> { out.write("end") && out.close }}, 500)`
@@ -39,6 +48,7 @@ run lambda { |env|
   case env["PATH_INFO"]
   when "/talk" then env["rack.upgrade"] = Room.new
   when "/kept" then env["rack.upgrade"] = Kept.new
+  when "/brief" then env["rack.upgrade"] = Brief.new
   when "/keep" then Rondo.publish("kept", env["QUERY_STRING"])
   when "/slow" then next [200, { "content-length" => "8" }, slow]
   when "/exit" then `process.exit(3)`

@@ -129,7 +129,7 @@ class Bus {
 
   // Messages of the past come first; what the history keeps and is published meanwhile is in the replay.
   open(name, isPattern, since, take) {
-    const subscription = { name, isPattern, lastId: 0, take };
+    const subscription = { name, isPattern, isOver: false, take };
     if (since !== null) this.replay(subscription, since);
     this.channels.add(name, isPattern, subscription);
     return subscription;
@@ -146,6 +146,7 @@ class Bus {
     subscription.take = (message) => later.push(message);
     const request = (this.lastRequest += 1);
     this.waiting.set(request, (messages) => {
+      if (subscription.isOver) return; // meanwhile
       const lastId = messages.length > 0 ? messages.at(-1).id : 0;
       subscription.take = take;
       for (const { channel, data, id } of messages) take(new Message(channel, data, id));
@@ -166,7 +167,13 @@ class Bus {
     endpoint.subscriptions.delete(key);
     endpoint.subscriptionBytes -= subscription.name.length;
     this.subscriptionBytes -= subscription.name.length + SUBSCRIPTION_BYTES;
-    this.channels.remove(subscription.name, subscription.isPattern, subscription);
+    this.close(subscription);
+  }
+
+  // Nothing more is delivered, also of a replay that is still to come.
+  close(subscription) {
+    subscription.isOver = true;
+    return this.channels.remove(subscription.name, subscription.isPattern, subscription);
   }
 
   // The connection has ended.
@@ -187,7 +194,7 @@ class Bus {
     const subscription = this.blocks.get(key);
     if (!subscription) return false;
     this.blocks.delete(key);
-    return this.channels.remove(name, isPattern, subscription);
+    return this.close(subscription);
   }
 }
 
