@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+# The configuration of the recipes. PORT, WEB_CONCURRENCY, RAILS_MAX_THREADS and REDIS_URL count without a line here.
+
+require "fileutils"
+
+# `rondo ctl ready`, in the folder of the application, asks it. The mode of the socket's file (0600) says who may.
+folder = File.expand_path("../tmp", __dir__)
+FileUtils.mkdir_p(folder)
+activate_control_app ENV.fetch("CONTROL_URL", "unix://#{folder}/control.sock"), no_token: true
+
+# Shorter than the time after which the platform kills the process: Heroku, Fly and Render give 30 s.
+drain_timeout 25
+worker_shutdown_timeout 27
+
+# Proxies that may name the client, as 10.0.0.0/8,fd00::/8. Without any, no forwarded field is believed.
+trusted_proxies ENV.fetch("TRUSTED_PROXIES", "").split(",")
