@@ -52,8 +52,8 @@ struct rd_control {
 
 /* ---- pages ---- */
 
-/* Reads `NAME=SECONDS` of the query; 0 if it is missing. `name` has its equals sign. */
-static uint64_t seconds_in_query(const rd_request *request, rd_slice name) {
+/* Reads `NAME=NUMBER` of the query; 0 if it is missing. `name` has its equals sign. */
+static uint64_t number_in_query(const rd_request *request, rd_slice name) {
     rd_slice query = rd_request_slice(request, request->head.query);
     for (size_t at = 0; at + name.len < query.len; at++) {
         if (at > 0 && query.ptr[at - 1] != '&') continue;
@@ -70,7 +70,7 @@ static uint64_t seconds_in_query(const rd_request *request, rd_slice name) {
 
 static void show_live(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    uint64_t within = seconds_in_query(request, RD_SLICE("within=")) * 1000;
+    uint64_t within = number_in_query(request, RD_SLICE("within=")) * 1000;
     bool stuck = within > 0 && rd_report_is_stuck(&control->report, within);
     rd_text_add(&text, stuck ? "stuck: no worker has returned from the application\n" : "live\n");
     rd_reply(request, stuck ? 503 : 200, RD_REPLY_TEXT, &text);
@@ -123,14 +123,28 @@ static void watch(rd_control *control, uint64_t for_ms) {
     }
 }
 
-/* With `watch=SECONDS` the processes write their views for that long. */
+/* Appends more members to a complete JSON object. */
+static void add_past(const rd_control *control, rd_buffer *text) {
+    rd_buffer_truncate(text, rd_buffer_len(text) - strlen("}\n"));
+    rd_text_add(text, ",\"samples\":");
+    rd_past_add_samples(control->past, true, text);
+    rd_text_add(text, ",\"lives\":");
+    rd_past_add_lives(control->past, text);
+    rd_text_add(text, ",\"log\":");
+    rd_views_add_lines(control->report.board->journal, 0, text);
+    rd_text_add(text, "}\n");
+}
+
+/* With `watch=SECONDS` the processes write their views for that long; with `past=1` there is also
+ * what the status page shows of the last minutes. */
 static void show_stats(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    uint64_t seconds = seconds_in_query(request, RD_SLICE("watch="));
+    uint64_t seconds = number_in_query(request, RD_SLICE("watch="));
     if (seconds > WATCH_S_MOST) seconds = WATCH_S_MOST;
     if (seconds > 0) watch(control, seconds * 1000);
     measure(control);
     rd_report_stats(&control->report, &text);
+    if (number_in_query(request, RD_SLICE("past=")) > 0) add_past(control, &text);
     rd_reply(request, 200, RD_REPLY_JSON, &text);
     rd_buffer_clear(&text);
 }

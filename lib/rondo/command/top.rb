@@ -34,6 +34,7 @@ module Rondo
       raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
 
       @screen = Screen.new(ascii: Encoding.default_external != Encoding::UTF_8, color: color?)
+      @screen.sort = @sort if @sort
       show(sample)
       0
     rescue OptionParser::ParseError, Error => e
@@ -54,6 +55,10 @@ module Rondo
           @interval = at_least(seconds)
         end
         options.on("--once", "print one line and end") { @once = true }
+        options.on("--json", "print JSON instead of lines: an object a line") { @json = true }
+        options.on("--sort COLUMN", "of workers: #{Screen::SORTS.keys.join(", ")} (worker)") do |name|
+          @sort = column(name)
+        end
         options.on("-h", "--help", "show this text") do
           @out.puts options.help
           @done = 0
@@ -72,9 +77,15 @@ module Rondo
       raise Error, "the interval must be between 0.05 and 3600 seconds"
     end
 
+    def column(name)
+      return name if Screen::SORTS.key?(name)
+
+      raise Error, "--sort must be one of #{Screen::SORTS.keys.join(", ")}, not #{name}"
+    end
+
     def show(first)
       if @once then print_line(first)
-      elsif @out.tty? && @input.tty? then live(first)
+      elsif !@json && @out.tty? && @input.tty? then live(first)
       else loop { first = print_line(first) }
       end
     end
@@ -82,7 +93,7 @@ module Rondo
     # If the server was restarted, its address and token may have changed.
     # @return [Sample]
     def sample
-      response = @server.locate.client.get("/stats")
+      response = @server.locate.client.get("/stats?watch=#{(@interval + 4).ceil.clamp(5, 60)}&past=1")
       if response.status == 403
         raise Error, "#{@server.url} refuses the statistics: the token is wrong or missing " \
                      "(-T, --control-token)"
@@ -95,7 +106,8 @@ module Rondo
     def print_line(before)
       sleep @interval
       after = sample
-      @out.puts @screen.line(Figures.new(before, after))
+      figures = Figures.new(before, after)
+      @out.puts @json ? JSON.generate(figures.to_h) : @screen.line(figures)
       @out.flush
       after
     end
@@ -107,7 +119,7 @@ module Rondo
           draw(terminal, figures)
           break if pause(terminal, figures) == :quit
 
-          figures = look(figures)
+          figures = look(figures) unless @paused
         end
       end
     end
@@ -122,17 +134,28 @@ module Rondo
 
     def draw(terminal, figures)
       width, height = terminal.size
-      terminal.draw(@screen.lines(figures, width: width, height: height, note: @note))
+      note = @note || ("paused: p goes on, q quits" if @paused)
+      terminal.draw(@screen.lines(figures, width: width, height: height, note: note))
     end
 
-    # Until the next look is due; a change of size is drawn at once.
+    # Until the next look is due; a key, or another size, is answered at once.
     def pause(terminal, figures)
       due = now + @interval
       while (left = due - now).positive?
-        case terminal.wait(left)
+        case (event = terminal.wait(left))
         when :quit then return :quit
-        when :resize then draw(terminal, figures)
+        when String then event.each_char { |key| press(key) }
         end
+        draw(terminal, figures) if event
+      end
+    end
+
+    def press(key)
+      case key.downcase
+      when "p", " " then @paused = !@paused
+      when "s" then @screen.sort = Screen::SORTS.keys[(Screen::SORTS.keys.index(@screen.sort) + 1) % Screen::SORTS.size]
+      when "r" then @screen.calls = !@screen.calls
+      when "i" then @screen.incidents = !@screen.incidents
       end
     end
 

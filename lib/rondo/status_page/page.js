@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: MIT
 // The page draws what the control server tells it once a second. It asks for nothing else, and keeps nothing.
-const SAMPLES = 300, SLOW_MS = 5000, LINES = 300, WINDOW = 10;
+const SAMPLES = 300, SLOW_MS = 5000, STUCK_MS = 2000, LINES = 300, WINDOW = 10;
 const byId = (id) => document.getElementById(id);
 const place = { samples: [], lives: [], log: [], stats: null, before: null, clients: new Map(), paused: false, heard: 0 };
 
@@ -56,7 +56,7 @@ function workersOf(stats) {
 function stuck(worker, now) {
   if (worker.state !== "ready" || !worker.busy) return false;
   const full = worker.busy >= worker.max_threads || worker.standing_in === 1;
-  return full && worker.ruby_turn_ms > 0 && now - worker.ruby_turn_ms >= SLOW_MS;
+  return full && worker.ruby_turn_ms > 0 && now - worker.ruby_turn_ms >= STUCK_MS;
 }
 const sum = (rows, name) => rows.reduce((all, row) => all + (row[name] || 0), 0);
 function added(samples, name) { return sum(samples, name); }

@@ -618,6 +618,11 @@ static void test_watching_by_stats(void) {
     start();
     CHECK_INT(status_of(fetch("GET", "/stats?token=s3cret", "")), 200);
     CHECK_INT(atomic_load(&board.rows[1].watched_ms), 1);
+    CHECK(strstr(got, "\"lives\"") == NULL);
+    rd_journal_add(board.journal, RD_JOURNAL_ERROR, 0, "a line", 6);
+    fetch("GET", "/stats?token=s3cret&past=1", "");
+    CHECK(strstr(got, ",\"samples\":[") != NULL && strstr(got, ",\"lives\":[") != NULL);
+    CHECK(strstr(got, "\"text\":\"a line\"}]}\n") != NULL);
     fetch("GET", "/stats?token=s3cret&watch=50", "");
     CHECK(atomic_load(&board.rows[1].watched_ms) > rd_clock_ms() + 20000);
     fetch("GET", "/stats?token=s3cret&watch=1", ""); /* the longer time counts */

@@ -29,7 +29,30 @@ class TopTest < ControlCase
     reader.close
   end
 
+  def test_json
+    server = controlled("-S", "state")
+    result = rondo("top", "-S", "state", "--once", "--json", "--interval", "0.1")
+    shown = JSON.parse(result.out)
+    assert_equal [server.pid, "ready"], shown["workers"].first.values_at("pid", "state")
+    assert_equal Rondo::VERSION, shown["version"]
+    assert_equal [0, []], shown.then { |one| [one["total"]["queue"], one["calls"]] }
+  end
+
+  def test_keys
+    controlled("-S", "state")
+    in_terminal do |screen, _|
+      screen.until(/q quits/)
+      screen.terminal.write("p")
+      screen.until(/paused: p goes on, q quits/)
+      screen.terminal.write("ps")
+      screen.until(/busy▾.*s sorts by oldest/m)
+      screen.terminal.write("ri")
+      screen.until(/incidents: refused 0 .*r shows requests · i hides incidents/m)
+    end
+  end
+
   def test_what_cannot_be_shown
+    assert_complaint 1, /--sort must be one of worker, busy, /, rondo("top", "--sort", "nothing")
     server = controlled("-S", "state")
     assert_complaint 1, /which server is meant/, rondo("top")
     assert_complaint 1, /the token is wrong or missing/, rondo("top", "--control-url", control_url(server))

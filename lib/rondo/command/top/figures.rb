@@ -17,6 +17,19 @@ module Rondo
       end
     end
 
+    # A request that is inside the application or waits, as the worker saw it. `state` is a key of {STATES}.
+    Call = Struct.new(:worker, :state, :age_us, :status, :request, :client, keyword_init: true) do
+      # @return [String]
+      def words
+        state == "answering" ? "#{STATES[state]} (#{status})" : STATES.fetch(state, state)
+      end
+    end
+
+    # What a request does, in the words of the status page.
+    STATES = { "inside" => "in the application", "client" => "waits for its client", "answering" => "sends its answer",
+               "hung" => "hangs", "thread" => "waits for a thread",
+               "turn" => "waits for others of its connection" }.freeze
+
     # All of /stats at one moment.
     class Sample
       # @return [Array<Worker>]
@@ -31,6 +44,8 @@ module Rondo
       attr_reader :started_at
       # @return [Array<Hash{String => Object}>] certificates of the listeners; none where an older server shows none
       attr_reader :certificates
+      # @return [Array<Hash{String => Object}>] lines of the log, the oldest first; none where an older server has none
+      attr_reader :log
       # @return [Integer] bytes of master and molds, which are not workers; 0 where that is not known
       attr_reader :other_bytes
 
@@ -45,6 +60,7 @@ module Rondo
         @bounds_us = stats.fetch("bounds_us")
         @time_ms = stats.fetch("time_ms")
         @started_at = Time.iso8601(stats.fetch("started_at"))
+        @log = stats.fetch("log", [])
         @version = stats.dig("versions", "rondo").to_s
         @other_bytes = stats.fetch("master_rss_bytes", 0) + stats.fetch("mold_rss_bytes", 0)
       rescue JSON::ParserError, KeyError, TypeError, NoMethodError, ArgumentError
@@ -67,7 +83,27 @@ module Rondo
         @certificates.min_by { |one| one.fetch("days_left") }
       end
 
+      # @return [Array<Call>] of all workers, the oldest first
+      def calls
+        @workers.flat_map { |worker| calls_of(worker) }.sort_by { |call| -call.age_us }
+      end
+
       private
+
+      # A worker that cannot look any more has seen its calls long ago.
+      def calls_of(worker)
+        seen_ms = worker["seen_ms"]
+        now_ms = @time_ms - seen_ms < 1000 ? seen_ms : @time_ms
+        Array(worker.numbers["calls"]).map do |call|
+          Call.new(worker: worker.index, state: call["state"], age_us: [now_ms - since_of(call), 0].max * 1000,
+                   status: call["status"], request: call["request"].to_s, client: call["client"])
+        end
+      end
+
+      def since_of(call)
+        waits = call["state"] == "client" && call["client_since_ms"].positive?
+        call[waits ? "client_since_ms" : "since_ms"]
+      end
 
       def worker(row)
         numbers = row.fetch("rondo")
@@ -83,9 +119,9 @@ module Rondo
       Row = Struct.new(:index, :pid, :generation, :state, :busy, :threads, :max_threads, :queue, :connections,
                        :tls_connections, :rss_bytes, :oldest_us, :rate, :file_rate, :full_rate, :resumed_rate,
                        :failed_rate, :task_rate, :tasks_waiting, :tasks_running, :timers, :late_us,
-                       :wait_p50, :wait_p99, :time_p50, :time_p99, keyword_init: true)
+                       :wait_p50, :wait_p99, :time_p50, :time_p99, :refused, :dropped, :timed_out, keyword_init: true)
       SUMS = %i[busy threads max_threads queue connections tls_connections rss_bytes tasks_waiting tasks_running
-                timers].freeze
+                timers refused dropped timed_out].freeze
       GAUGES = %i[pid generation].union(SUMS).freeze
       # Of what is counted: the number of the scoreboard, and how much of it there was in a second.
       COUNTED = { "requests" => :rate, "static_answers" => :file_rate, "tls_full" => :full_rate,
@@ -106,6 +142,14 @@ module Rondo
         @deltas = sample.workers.map { |worker| delta(worker, before) }
         @rows = sample.workers.zip(@deltas).map { |worker, delta| row(worker, delta) }
         @total = total_row
+      end
+
+      # For scripts. Times are in microseconds.
+      # @return [Hash{Symbol => Object}] time (RFC 3339), the total, the workers, and their oldest requests
+      def to_h
+        calls = @sample.calls.map { |call| call.to_h.merge(words: call.words) }
+        { time: Time.now.utc.iso8601, version: @sample.version, accept_queue: @sample.accept_queue,
+          total: @total.to_h.compact, workers: @rows.map { |row| row.to_h.compact }, calls: calls }
       end
 
       # @return [Integer] workers that serve

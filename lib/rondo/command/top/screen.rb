@@ -13,14 +13,36 @@ module Rondo
       # Samples that the bars over time remember.
       HISTORY = 240
       LEVELS = "▁▂▃▄▅▆▇█"
-      PLAIN = ["▁▂▃▄▅▆▇█░µ·", "__.-=+**-u-"].freeze
+      PLAIN = ["▁▂▃▄▅▆▇█░µ·▾", "__.-=+**-u-*"].freeze
+      # What is left out first where the terminal is narrow.
+      SPARE = ["gen", "time p50", "wait p50", "pid", "memory", "time p99", "conns", "oldest", "wait p99", "req/s",
+               "queue"]
+              .map(&:to_sym).freeze
       COLUMNS = { worker: 6, pid: 7, gen: 4, state: 8, busy: 14, oldest: 7, queue: 6, "req/s": 8, "wait p50": 8,
                   "wait p99": 8, "time p50": 8, "time p99": 8, conns: 7, memory: 7 }.freeze
       # Of a line, by what it shows: SGR parameters of ECMA-48.
-      COLORS = { headline: "1", titles: "7", stuck: "1;31", slow: "33", other: "33" }.freeze
+      COLORS = { headline: "1", titles: "7", stuck: "1;31", slow: "33", other: "33", waits: "33", error: "31",
+                 keys: "2" }.freeze
+      # What workers can be sorted by: the largest first, but by their numbers from the smallest on.
+      SORTS = {
+        "worker" => :index.to_proc, "busy" => ->(row) { -row.busy }, "oldest" => ->(row) { -(row.oldest_us || 0) },
+        "queue" => ->(row) { -row.queue }, "req/s" => ->(row) { -(row.rate || 0) },
+        "wait p99" => ->(row) { -(row.wait_p99 || 0) }, "time p99" => ->(row) { -(row.time_p99 || 0) },
+        "conns" => ->(row) { -row.connections }, "memory" => ->(row) { -row.rss_bytes }
+      }.freeze
+      # Lines of the log that are shown at most.
+      LOG_LINES = 8
+      WAITING = %w[thread turn].freeze
       # A call that lasts this long is shown as slow.
       SLOW_US = 5_000_000
       LEFT = %i[worker state busy].freeze
+
+      # @return [String] a key of {SORTS}
+      attr_accessor :sort
+      # @return [Boolean] whether requests are shown
+      attr_accessor :calls
+      # @return [Boolean] whether incidents are
+      attr_accessor :incidents
 
       # @param ascii [Boolean] for terminals without UTF-8
       # @param color [Boolean]
@@ -30,6 +52,9 @@ module Rondo
         @rates = []
         @waits = []
         @busy = []
+        @sort = "worker"
+        @calls = true
+        @incidents = false
       end
 
       # Remembers figures for the bars over time.
@@ -48,10 +73,14 @@ module Rondo
       # @param note [String, nil] in place of the line with the keys
       # @return [Array<String>] at most `height` lines of at most `width` characters
       def lines(figures, width:, height:, note: nil)
+        room = [height - 1, 0].max
         first, *rest = header(figures, width)
-        rows = figures.rows.map { |row| [worker(row), look_of(row)] }
+        @shown = columns(width)
+        rows = figures.rows.sort_by(&SORTS.fetch(@sort)).map { |row| [worker(row), look_of(row)] }
         all = [[first, :headline], *rest, "", [titles, :titles], *rows]
-        all = [*all.first([height - 1, 0].max), note || "q quits"]
+        all.concat(calls_of(figures, room - all.size - (@incidents ? LOG_LINES : 0))) if @calls
+        all.concat(incidents_of(figures, room - all.size)) if @incidents
+        all = [*all.first(room), note || [keys, :keys]]
         all.last(height).map { |line, look| painted(plain(line)[0, width], look) }
       end
 
@@ -165,8 +194,61 @@ module Rondo
         format("%-14<name>s %12<value>s  %<bars>s", name: name, value: value, bars: Screen.bars(values, width, most))
       end
 
+      # @return [Array<Symbol>] the columns that the terminal has room for
+      def columns(width)
+        shown = COLUMNS.keys
+        SPARE.each do |name|
+          break if shown.sum { |one| COLUMNS[one] + 1 } - 1 <= width
+
+          shown -= [name] unless name.to_s == @sort
+        end
+        shown
+      end
+
       def titles
-        cells(COLUMNS.keys)
+        cells(COLUMNS.keys.map { |name| name.to_s == @sort && @sort != "worker" ? "#{name}▾" : name })
+      end
+
+      def keys
+        "q quits · p pauses · s sorts by #{SORTS.keys[(SORTS.keys.index(@sort) + 1) % SORTS.size]} · " \
+          "r #{@calls ? "hides" : "shows"} requests · i #{@incidents ? "hides" : "shows"} incidents"
+      end
+
+      # The oldest requests, as many as there is room for; the last line says how many more there are.
+      def calls_of(figures, room)
+        all = figures.sample.calls
+        return [] if all.empty? || room < 2
+
+        shown = all.first(room - (all.size < room ? 1 : 2))
+        lines = shown.map { |call| [call_line(call), look_of_call(call)] }
+        lines << "and #{all.size - shown.size} more" if shown.size < all.size
+        ["", *lines]
+      end
+
+      def call_line(call)
+        client = " · #{call.client}" if call.client
+        age = Screen.duration(call.age_us).rjust(8)
+        "#{age}  worker #{call.worker}  #{Logger.escape(call.request)} · #{call.words}#{client}"
+      end
+
+      def look_of_call(call)
+        return :stuck if call.state == "hung"
+        return :waits if WAITING.include?(call.state)
+
+        :slow if call.age_us >= SLOW_US
+      end
+
+      # The counters, and the last lines of the log that are more than news.
+      def incidents_of(figures, room)
+        total = figures.total
+        lines = figures.sample.log.select { |line| line["level"] != "info" || line["text"].to_s.start_with?("Refused") }
+        recent = lines.last((room - 2).clamp(0, LOG_LINES - 2))
+        ["", "incidents: refused #{total.refused} · 503 in the queue #{total.dropped} · 503 inside #{total.timed_out}",
+         *recent.map { |line| [log_line(line), line["level"] == "error" ? :error : nil] }]
+      end
+
+      def log_line(line)
+        "  #{Logger.escape(line["text"].to_s.lines.first.to_s.chomp)}"
       end
 
       def worker(row)
@@ -187,8 +269,9 @@ module Rondo
         @color && look ? "\e[#{COLORS.fetch(look)}m#{line}\e[0m" : line
       end
 
+      # @param values [Array] of all columns
       def cells(values)
-        COLUMNS.keys.zip(values).map do |name, value|
+        COLUMNS.keys.zip(values).to_h.slice(*@shown).map do |name, value|
           text = value.to_s
           LEFT.include?(name) ? text.ljust(COLUMNS[name]) : text.rjust(COLUMNS[name])
         end.join(" ").rstrip

@@ -49,14 +49,14 @@ module Rondo
 
       # Waits for something to happen.
       # @param seconds [Float]
-      # @return [Symbol, nil] :quit, :resize, :key, or nil when nothing did
+      # @return [Symbol, String, nil] :quit, :resize, the keys, or nil when nothing did
       def wait(seconds)
         ready, = IO.select([@input, @signals], nil, nil, seconds)
         return unless ready
         return @signals.read_nonblock(100).match?(/[TH]/) ? :quit : :resize if ready.include?(@signals)
 
         key = @input.read_nonblock(100)
-        ["q", "Q", "\u0003", "\u0004", "\e"].include?(key) ? :quit : :key
+        ["q", "Q", "\u0003", "\u0004", "\e"].include?(key) ? :quit : key
       rescue EOFError, Errno::EIO
         :quit # the terminal is gone
       end

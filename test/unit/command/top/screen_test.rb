@@ -32,7 +32,67 @@ class TopScreenTest < Minitest::Test
     assert_match(/\Aworker +pid +gen state/, lines[6])
     assert_match(%r{\A0 +100 +0 ready +█████░░░ 3/5 +- +2 +1,500 +48 µs +64 µs +64 µs +64 µs +64 +150M\z}, lines[7])
     assert_equal 10, lines.size
-    assert_equal "q quits", lines.last
+    assert_equal "q quits · p pauses · s sorts by busy · r hides requests · i shows incidents", lines.last
+  end
+
+  CALLS = [{ "state" => "inside", "since_ms" => 400, "client_since_ms" => 0, "status" => 0, "request" => "GET /slow",
+             "client" => "10.0.0.1:5" },
+           { "state" => "client", "since_ms" => 100, "client_since_ms" => 950, "status" => 0, "request" => "POST /upload",
+             "client" => nil },
+           { "state" => "answering", "since_ms" => 900, "client_since_ms" => 0, "status" => 206, "request" => "GET /big" },
+           { "state" => "thread", "since_ms" => 990, "client_since_ms" => 0, "status" => 0, "request" => "GET /\e[2J" }].freeze
+  LOG = [{ "level" => "info", "text" => "- Worker 0 booted" }, { "level" => "info", "text" => "Refused a request" },
+         { "level" => "error", "text" => "! Worker 0 ended\n    and more" }].freeze
+
+  def with_calls(calls = CALLS)
+    worker = TopFiguresTest.worker(seen_ms: 1000, calls: calls, busy: 3, refused: 1, timed_out: 2)
+    Rondo::Top::Figures.new(nil, TopFiguresTest.sample(worker, time_ms: 1100, log: LOG))
+  end
+
+  def test_requests_with_age_and_state
+    lines = Screen.new.lines(with_calls, width: 100, height: 30)
+    assert_equal ["  600 ms  worker 0  GET /slow · in the application · 10.0.0.1:5",
+                  "  100 ms  worker 0  GET /big · sends its answer (206)",
+                  "   50 ms  worker 0  POST /upload · waits for its client",
+                  "   10 ms  worker 0  GET /\\x1B[2J · waits for a thread"], lines[9, 4]
+    assert_equal ["  600 ms  worker 0  GET /slow · in the application · 10.0.0.1:5", "and 3 more"],
+                 Screen.new.lines(with_calls, width: 100, height: 12)[9, 2]
+    assert_match(/q quits/, Screen.new.lines(with_calls, width: 100, height: 9).last)
+    hidden = Screen.new.tap { |screen| screen.calls = false }
+    refute_match(/slow/, hidden.lines(with_calls, width: 100, height: 30).join)
+  end
+
+  def test_a_worker_that_cannot_look_any_more
+    worker = TopFiguresTest.worker(seen_ms: 1000, calls: CALLS.first(1))
+    figures = Rondo::Top::Figures.new(nil, TopFiguresTest.sample(worker, time_ms: 61_400))
+    assert_match(/\A    61 s  worker 0  GET \/slow/, Screen.new.lines(figures, width: 100, height: 30)[9])
+  end
+
+  def test_incidents
+    screen = Screen.new(color: true).tap { |one| one.incidents = true }
+    lines = screen.lines(with_calls([]), width: 100, height: 30)
+    assert_equal ["incidents: refused 1 · 503 in the queue 0 · 503 inside 2", "  Refused a request",
+                  "\e[31m  ! Worker 0 ended\e[0m"], lines[9, 3]
+  end
+
+  def test_narrow_terminals_leave_columns_out
+    [100, 80, 60, 40, 20, 5].each do |width|
+      lines = Screen.new.lines(figures, width: width, height: 24)
+      assert(lines.all? { |line| line.size <= width }, width)
+      assert_match(/\A0 .* +(ready|█)/, lines[7]) if width > 20
+    end
+    assert_equal %w[worker state busy queue req/s wait p99], Screen.new.lines(figures, width: 60, height: 24)[6].split
+    sorted = Screen.new.tap { |screen| screen.sort = "memory" }
+    assert_match(/memory▾\z/, sorted.lines(figures, width: 50, height: 24)[6])
+  end
+
+  def test_sorting
+    make = TopFiguresTest.method(:worker)
+    workers = [make.call(index: 0, queue: 1), make.call(index: 1, queue: 9), make.call(index: 2, queue: 5)]
+    figures = Rondo::Top::Figures.new(nil, TopFiguresTest.sample(*workers))
+    by_queue = Screen.new.tap { |screen| screen.sort = "queue" }
+    assert_equal %w[1 2 0], by_queue.lines(figures, width: 120, height: 30)[7, 3].map { |line| line[0] }
+    Screen::SORTS.each_value { |order| assert_equal 3, figures.rows.sort_by(&order).size }
   end
 
   def test_files_are_shown_where_there_are_any
