@@ -19,9 +19,16 @@ class RailsClusterTest < AppCase
   def self.start_server
     app = RailsApp.instance
     ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60, env: ENVIRONMENT,
-                                                        args: ["-w", "2"]).tap do |server|
+                                                        args: ["-w", "2", "--control-url", "auto"]).tap do |server|
       server.wait_for_log(/(- Worker \d+ .*booted.*){2}/m)
     end
+  end
+
+  def test_the_status_page_by_its_engine
+    answer = browser.get("/server")
+    assert_equal 200, answer.status
+    assert_match(/<title>Rondo: status/, answer.body)
+    assert_equal 2, JSON.parse(browser.get("/server/stats").body)["worker_status"].size
   end
 
   # A process that serves gives a message to its own server.

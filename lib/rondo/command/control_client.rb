@@ -61,7 +61,40 @@ module Rondo
       request("POST", path)
     end
 
+    # Yields the events of a stream, each as its lines, until the server ends it.
+    # @param path [String] "/events"
+    # @param most [Integer] bytes of one event
+    # @param silence [Numeric] seconds without a byte, after which the stream counts as ended
+    # @yieldparam event [String]
+    # @return [void]
+    # @raise [Unreachable] no server, no stream, or an event that is too long
+    def stream(path, most, silence)
+      socket = connect
+      socket.write(head("GET", path).sub("HTTP/1.1", "HTTP/1.0")) # an answer without chunks
+      rest = +"".b
+      begun = false
+      while socket.wait_readable(silence) && (part = socket.readpartial(65_536))
+        rest << part
+        begun ||= take_head(rest)
+        yield rest.slice!(/\A.*?\n\n/mn).chomp("\n\n") while begun && rest.include?("\n\n")
+        raise Unreachable, "#{@url} sends more than #{most} bytes at once" if rest.bytesize > most
+      end
+    rescue EOFError
+      nil
+    rescue SystemCallError, SocketError, IOError => e
+      raise Unreachable, "no control server at #{@url}: #{reason(e)}"
+    ensure
+      socket&.close
+    end
+
     private
+
+    def take_head(rest)
+      head = rest.slice!(/\A.*?\r\n\r\n/mn) or return false
+      return true if head.match?(%r{\AHTTP/1\.[01] 200 }n)
+
+      raise Unreachable, "#{@url} has no events: #{head.lines.first.strip}"
+    end
 
     def request(method, path)
       socket = connect

@@ -9,7 +9,7 @@ require "json"
 require "securerandom"
 require "socket"
 require "rondo"
-require "rondo/status_page/page"
+require "rondo/status_page/application"
 
 module Rondo
   # Opens, starts and ends the control server, and carries out its verbs.

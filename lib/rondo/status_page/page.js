@@ -334,7 +334,8 @@ function draw() {
 // ---- events ----
 
 function listen() {
-  const source = new EventSource(location.pathname.replace(/\/?$/, "/events") + location.search);
+  // The origin has no password, where the address of the page has one.
+  const source = new EventSource(location.origin + location.pathname.replace(/\/?$/, "/events") + location.search);
   const on = (name, take) => source.addEventListener(name, (event) => { place.heard = performance.now(); take(JSON.parse(event.data)); });
   // The stream begins with everything, also after it was cut.
   source.addEventListener("open", () => { place.fresh = true; });

@@ -9,6 +9,7 @@ require "digest"
 module Rondo
   class StatusPage
     # The document, and what a browser may do with it.
+    # @api private
     module Page
       # A line that is only for who reads the file.
       COMMENT = %r{\A(?:|// .*|/\* .*\*/|<!-- .*-->)\z}

@@ -142,6 +142,56 @@ class StatusPageTest < ControlCase
     page.wait_for("#{text("#state")} === 'ready'")
   end
 
+  # ---- inside the application ----
+
+  MOUNTED = <<~RUBY
+    map("/server") do
+      use(Rack::Auth::Basic) { |_, password| password == "open" }
+      run Rondo::StatusPage.new(viewers: 2)
+    end
+    map("/slow") { run ->(_) { sleep 0.01 until File.exist?("over"); [200, {}, ["done"]] } }
+    map("/") { run ->(_) { [200, {}, ["here"]] } }
+  RUBY
+
+  def test_behind_the_login_of_the_application
+    write "config.ru", MOUNTED
+    server = controlled("-w", "2", uri: "auto", token: nil)
+    slow = request(server, "GET /slow/by HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert_equal "401", mounted(server, "/server", nil).code
+    page = open_page("http://any:open@127.0.0.1:#{server.port}/server")
+    page.wait_for("#{text("#state")} === '2 workers ready'")
+    page.wait_for("#{text("#workers")}.includes('GET /slow/by')")
+    updates = page.run("Number(document.body.dataset.updates)")
+    page.wait_for("Number(document.body.dataset.updates) >= #{updates + 3}")
+    assert_equal 2, JSON.parse(mounted(server, "/server/stats").body)["worker_status"].size
+    assert_empty page.errors
+    write "over", ""
+    assert_match(/ 200 /, slow.gets)
+  ensure
+    slow&.close
+  end
+
+  def test_what_is_not_shown_inside_the_application
+    write "config.ru", MOUNTED
+    server = controlled(uri: "auto", token: nil)
+    assert_equal "404", mounted(server, "/server/stop").code
+    assert_equal "406", mounted(server, "/server/events").code
+    post = Net::HTTP::Post.new("/server/stats").tap { |request| request.basic_auth("any", "open") }
+    assert_equal "405", Net::HTTP.start("127.0.0.1", server.port) { |http| http.request(post) }.code
+    streams = Array.new(2) { stream(server) }
+    streams.each { |socket| assert_match(/ 200 /, socket.gets) }
+    refused = stream(server)
+    assert_match(/ 503 /, refused.gets)
+    streams.first.close
+    eventually("a place") { stream(server).then { |socket| socket.gets.include?(" 200 ").tap { socket.close } } }
+    without = start
+    without.wait_for_log(/Use Ctrl-C to stop/)
+    assert_equal ["503", "This server has no control server: activate_control_app\n"],
+                 mounted(without, "/server").then { |answer| [answer.code, answer.body] }
+  ensure
+    [*streams, refused].compact.each(&:close)
+  end
+
   # ---- people ----
 
   def test_a_phone_in_the_dark
@@ -179,12 +229,29 @@ class StatusPageTest < ControlCase
 
   private
 
-  def look(server, width: 1200, scheme: "light")
+  def look(server, **options)
+    open_page("http://127.0.0.1:#{control_port(server)}/?token=#{TOKEN}", **options)
+  end
+
+  # @return [Net::HTTPResponse]
+  def mounted(server, path, password = "open")
+    request = Net::HTTP::Get.new(path)
+    request.basic_auth("any", password) if password
+    Net::HTTP.start("127.0.0.1", server.port) { |http| http.request(request) }
+  end
+
+  # @return [TCPSocket] that has asked for the events
+  def stream(server)
+    request(server, "GET /server/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n" \
+                    "Authorization: Basic #{["any:open"].pack("m0")}\r\n\r\n")
+  end
+
+  def open_page(url, width: 1200, scheme: "light")
     page = Chromium.shared.open("about:blank")
     (@pages ||= []) << page
     page.resize(width, 1400)
     page.prefer(scheme)
-    page.go("http://127.0.0.1:#{control_port(server)}/?token=#{TOKEN}")
+    page.go(url)
     page.wait_for("Number(document.body.dataset.updates) >= 1", deadline: PATIENT)
     page
   end

@@ -4,6 +4,7 @@
 
 Rails.application.routes.draw do
   root "notes#index"
+  mount Rondo::StatusPage::Engine => "/server" if defined?(Rondo::StatusPage)
   resources :notes, only: %i[index new create show update destroy]
   post "upload", to: "uploads#create"
   get "download", to: "uploads#show"
