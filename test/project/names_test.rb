@@ -134,9 +134,14 @@ class NamesTest < Minitest::Test
   # @return [Array<String>] "page: span" for each code span of these pages for which the block is true
   def missing(pages, &block)
     pages.select { |page| File.file?(File.join(ROOT, page)) }.flat_map do |page|
-      spans = text(page).gsub(/^ *```.*?^ *```/m, "").scan(/`([^`\n]+)`/).flatten.uniq - FOREIGN - PARTS
+      spans = own(page).gsub(/^ *```.*?^ *```/m, "").scan(/`([^`\n]+)`/).flatten.uniq - FOREIGN - PARTS
       spans.select(&block).map { |span| "#{page}: #{span}" }
     end
+  end
+
+  # The left columns of MOVING are of other servers (moving_test.rb has the right ones).
+  def own(page)
+    page == "docs/MOVING.md" ? text(page).gsub(/^\| (?:[^|\\]|\\.)*\|/, "") : text(page)
   end
 
   # Finds a file by its path or the end of its path. Files of config/ belong to an application.
