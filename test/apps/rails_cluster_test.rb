@@ -26,7 +26,7 @@ class RailsClusterTest < AppCase
 
   def test_the_status_page_by_its_engine
     answer = browser.get("/server")
-    assert_equal 200, answer.status
+    assert_equal "200", answer.code
     assert_match(/<title>Rondo: status/, answer.body)
     assert_equal 2, JSON.parse(browser.get("/server/stats").body)["worker_status"].size
   end

@@ -61,6 +61,10 @@ static void keep_within(rd_view *view) {
     view->calls = at_most(view->calls, RD_VIEW_CALLS);
     view->busiest = at_most(view->busiest, RD_VIEW_CLIENTS);
     view->longest = at_most(view->longest, RD_VIEW_CLIENTS);
+    view->largest = at_most(view->largest, RD_VIEW_CHANNELS);
+    for (uint32_t i = 0; i < view->largest; i++) {
+        view->channel[i].len = (uint8_t)at_most(view->channel[i].len, RD_VIEW_NAME_MAX);
+    }
     for (uint32_t i = 0; i < view->calls; i++) {
         view->call[i].len = (uint8_t)at_most(view->call[i].len, RD_VIEW_TARGET_MAX);
     }

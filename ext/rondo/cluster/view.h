@@ -19,6 +19,8 @@
 #define RD_VIEW_CLIENTS    8
 #define RD_VIEW_BANDS      12 /* of waits; the last one counts everything above */
 #define RD_VIEW_TARGET_MAX 88
+#define RD_VIEW_CHANNELS   6
+#define RD_VIEW_NAME_MAX   58
 
 typedef enum rd_view_state {
     RD_VIEW_INSIDE,    /* in the application */
@@ -49,14 +51,25 @@ typedef struct rd_view_client {
     uint32_t bands[RD_VIEW_BANDS];
 } rd_view_client;
 
+/* A channel or a pattern, of those that the process has subscribers for. */
+typedef struct rd_view_channel {
+    uint32_t subscribers;
+    uint8_t is_pattern;
+    uint8_t len;
+    char name[RD_VIEW_NAME_MAX]; /* in ASCII; may be cut */
+} rd_view_channel;
+
 typedef struct rd_view {
     uint64_t written_ms;            /* 0: nobody has watched yet */
     uint64_t period_ms, period_end; /* of the clients below */
     uint32_t calls, busiest, longest;
-    uint32_t waiting; /* requests that wait, of which `call` has the oldest */
+    uint32_t channels; /* how many there are */
+    uint32_t largest;  /* of them in `channel` */
+    uint32_t waiting;  /* requests that wait, of which `call` has the oldest */
     rd_view_call call[RD_VIEW_CALLS];
-    rd_view_client busy[RD_VIEW_CLIENTS]; /* the busiest first */
-    rd_view_client late[RD_VIEW_CLIENTS]; /* the longest wait first */
+    rd_view_client busy[RD_VIEW_CLIENTS];      /* the busiest first */
+    rd_view_client late[RD_VIEW_CLIENTS];      /* the longest wait first */
+    rd_view_channel channel[RD_VIEW_CHANNELS]; /* the most subscribers first */
 } rd_view;
 
 #define RD_VIEW_WORDS ((sizeof(rd_view) + 7) / 8)

@@ -59,6 +59,21 @@ static void add_clients(rd_buffer *text, const char *name, const rd_view_client 
     rd_text_add(text, "]");
 }
 
+static void add_channels(rd_buffer *text, const rd_view *view) {
+    rd_text_add(text, ",\"channels\":%u,\"largest_channels\":[", view->channels);
+    for (uint32_t i = 0; i < view->largest; i++) {
+        const rd_view_channel *channel = &view->channel[i];
+        char name[RD_VIEW_NAME_MAX + 1];
+        memcpy(name, channel->name, channel->len);
+        name[channel->len] = '\0';
+        rd_text_add(text, i == 0 ? "{\"name\":" : ",{\"name\":");
+        rd_text_add_json(text, name);
+        rd_text_add(text, ",\"pattern\":%s,\"subscribers\":%u}",
+                    channel->is_pattern ? "true" : "false", channel->subscribers);
+    }
+    rd_text_add(text, "]");
+}
+
 void rd_views_add(const rd_shared_view *shared, rd_buffer *text) {
     rd_view view;
     if (!rd_view_read(shared, &view) || view.written_ms == 0) return;
@@ -71,6 +86,7 @@ void rd_views_add(const rd_shared_view *shared, rd_buffer *text) {
     rd_text_add(text, "]");
     add_clients(text, "busiest", view.busy, view.busiest);
     add_clients(text, "longest", view.late, view.longest);
+    add_channels(text, &view);
     rd_text_add(text, ",\"clients_end_ms\":%" PRIu64 ",\"clients_ms\":%" PRIu64, view.period_end,
                 view.period_ms);
 }

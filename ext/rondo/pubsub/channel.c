@@ -260,3 +260,16 @@ void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *
     name_all(&channels->all_names, run, with);
     name_all(&channels->all_patterns, run, with);
 }
+
+static void look_at(const rd_list *list, uint32_t most, rd_channel_look *run, void *with) {
+    for (rd_list *node = list->next; node != list && most > 0; node = node->next, most--) {
+        const rd_channel *channel = RD_CONTAINER(node, rd_channel, in_all);
+        run(with, channel->in_map.name, channel->pattern != NULL, channel->line.count);
+    }
+}
+
+void rd_channels_look(const rd_channels *channels, uint32_t most, rd_channel_look *run,
+                      void *with) {
+    look_at(&channels->all_names, most, run, with);
+    look_at(&channels->all_patterns, most, run, with);
+}

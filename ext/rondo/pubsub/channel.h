@@ -114,4 +114,8 @@ uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, boo
 typedef void rd_channel_visit(void *with, rd_slice name, bool is_pattern);
 void rd_channels_each(const rd_channels *channels, rd_channel_visit *run, void *with);
 
+/* Calls `run` for at most `most` channels and `most` patterns, those that are there longest. */
+typedef void rd_channel_look(void *with, rd_slice name, bool is_pattern, uint32_t subscribers);
+void rd_channels_look(const rd_channels *channels, uint32_t most, rd_channel_look *run, void *with);
+
 #endif

@@ -17,12 +17,17 @@
 
 /* ---- one request ---- */
 
-static size_t add_text(rd_view_call *call, size_t at, rd_slice text) {
-    for (size_t i = 0; i < text.len && at < RD_VIEW_TARGET_MAX; i++, at++) {
+/* Appends what there is room for in ASCII. Returns the length. */
+static size_t add_ascii(char *to, size_t room, size_t at, rd_slice text) {
+    for (size_t i = 0; i < text.len && at < room; i++, at++) {
         const unsigned char byte = (unsigned char)text.ptr[i];
-        call->target[at] = byte >= 0x20 && byte < 0x7f ? (char)byte : '?';
+        to[at] = byte >= 0x20 && byte < 0x7f ? (char)byte : '?';
     }
     return at;
+}
+
+static size_t add_text(rd_view_call *call, size_t at, rd_slice text) {
+    return add_ascii(call->target, RD_VIEW_TARGET_MAX, at, text);
 }
 
 static void describe(rd_view_call *call, const rd_request *request) {
@@ -85,6 +90,28 @@ static void see_clients(rd_server *server, uint64_t now_ms) {
     onlook->since_ms = now_ms;
 }
 
+#define CHANNELS_LOOKED_AT 64
+
+static void see_channel(void *with, rd_slice name, bool is_pattern, uint32_t subscribers) {
+    rd_view *view = with;
+    uint32_t at = view->largest;
+    if (rd_channel_is_private(name)) return;
+    while (at > 0 && view->channel[at - 1].subscribers < subscribers) at--;
+    if (at == RD_VIEW_CHANNELS) return;
+    if (view->largest < RD_VIEW_CHANNELS) view->largest++;
+    memmove(&view->channel[at + 1], &view->channel[at],
+            (view->largest - 1 - at) * sizeof(view->channel[0]));
+    rd_view_channel *channel = &view->channel[at];
+    *channel = (rd_view_channel){.subscribers = subscribers, .is_pattern = is_pattern};
+    channel->len = (uint8_t)add_ascii(channel->name, RD_VIEW_NAME_MAX, 0, name);
+}
+
+static void see_channels(const rd_channels *channels, rd_view *view) {
+    view->channels = channels->names.count + channels->patterns.count;
+    view->largest = 0;
+    rd_channels_look(channels, CHANNELS_LOOKED_AT, see_channel, view);
+}
+
 static void look(rd_server *server) {
     rd_view *view = server->onlook.view;
     const uint64_t now_ms = server->loop.now_ms;
@@ -96,6 +123,7 @@ static void look(rd_server *server) {
     see_lines(&server->queue.lines, RD_VIEW_THREAD, view);
     see_lines(&server->queue.full, RD_VIEW_TURN, view);
     see_clients(server, now_ms);
+    see_channels(&server->pubsub.channels, view);
     rd_view_write(&server->score->view, view);
 }
 

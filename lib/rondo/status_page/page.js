@@ -275,6 +275,12 @@ function drawPush(workers) {
     pair("Gaps in the history", whole(sum(workers, "replay_gaps")), sum(workers, "replay_gaps") ? "bad" : ""),
     pair("Tasks running, waiting", `${sum(workers, "tasks_running")}, ${sum(workers, "tasks_waiting")}`), pair("Timers", whole(sum(workers, "timers"))));
 }
+function drawChannels(workers) {
+  const all = new Map();
+  for (const worker of workers) for (const one of worker.largest_channels || []) all.set(one.name, (all.get(one.name) || 0) + one.subscribers);
+  const shown = [...all].sort((a, b) => b[1] - a[1]).slice(0, 8);
+  byId("channels").replaceChildren(...shown.map(([name, count]) => el("li", {}, name, el("span", { class: "soft" }, ` · ${whole(count)}`))));
+}
 function drawIncidents(workers) {
   const lost = place.lives.filter((life) => life.lost).length, last = place.samples.slice(-60);
   const row = (term, name) => pair(term, [whole(sum(workers, name)), el("small", { class: "soft" }, ` · ${whole(added(last, name))} in the last minute`)], added(last, name) ? "bad" : "");
@@ -326,7 +332,7 @@ function draw() {
   drawTiles(stats, workers);
   byId("workers").replaceChildren(...workers.map((worker) => workerBox(worker, stats)));
   heat("wait", stats); heat("duration", stats);
-  drawFair(stats); drawLives(stats); drawPush(workers); drawIncidents(workers); drawMemory(stats, workers); drawDoors(stats);
+  drawFair(stats); drawLives(stats); drawPush(workers); drawChannels(workers); drawIncidents(workers); drawMemory(stats, workers); drawDoors(stats);
   drawLog(place.log.splice(0), stats);
   document.body.dataset.updates = Number(document.body.dataset.updates || 0) + 1;
 }

@@ -32,7 +32,7 @@ module Rondo
       private_class_method :css
 
       def self.script
-        read("page.js")
+        read("page.js").gsub(/ (=>?|[=!]==|\+|&&) /, '\1')
       end
       private_class_method :script
 

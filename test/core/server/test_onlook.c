@@ -161,6 +161,7 @@ static void test_the_clients_of_a_period(void) {
     CHECK(view.period_ms >= 2000);
     later(2100);
     CHECK_INT(seen().busiest, 0);
+    CHECK_INT(seen().channels, 0);
     close(busy);
     close(other);
     end_shown();
@@ -187,6 +188,58 @@ static void test_nobody_watches_any_more(void) {
     end_shown(); /* in the middle */
 }
 
+static void hear_nothing(rd_subscriber *subscriber, rd_subscription *subscription,
+                         rd_message *message) {
+    (void)subscriber, (void)subscription, (void)message;
+}
+
+/* Channel "c1" has one subscriber, "c2" two, and so on. */
+static void test_channels(void) {
+    static const rd_subscriber_kind kind = {.on_message = hear_nothing, .limit = 100};
+    static const rd_subscribe_terms terms;
+    rd_subscriber subscribers[9];
+    char name[16];
+    start_shown(answer_path);
+    rd_channels *channels = &server->pubsub.channels;
+    rd_loop_lock(&server->loop);
+    for (unsigned i = 0; i < 9; i++) {
+        rd_subscriber_init(&subscribers[i], &kind);
+        for (unsigned channel = i + 1; channel <= 9; channel++) {
+            snprintf(name, sizeof(name), "c%u", channel);
+            rd_channels_subscribe(channels, &subscribers[i], rd_slice_of(name, 2), false, &terms);
+        }
+    }
+    rd_channels_subscribe(channels, &subscribers[0], RD_SLICE("c\xc3\xa9*"), true, &terms);
+    rd_channels_subscribe(channels, &subscribers[0], RD_SLICE(RD_CHANNEL_PRIVATE "own"), false,
+                          &terms);
+    rd_loop_unlock(&server->loop);
+    watch_for(1000);
+    idle_turns(1);
+    const rd_view view = seen();
+    CHECK_INT(view.channels, 11);
+    CHECK_INT(view.largest, RD_VIEW_CHANNELS);
+    for (unsigned i = 0; i < RD_VIEW_CHANNELS; i++) {
+        CHECK_INT(view.channel[i].subscribers, 9 - i);
+        CHECK_INT(view.channel[i].name[1], '9' - (int)i);
+    }
+    rd_loop_lock(&server->loop);
+    for (unsigned i = 1; i < 9; i++) rd_subscriber_clear(channels, &subscribers[i]);
+    rd_loop_unlock(&server->loop);
+    pass(300);
+    CHECK_INT(seen().channel[0].subscribers, 1);
+    rd_loop_lock(&server->loop);
+    rd_subscriber_clear(channels, &subscribers[0]);
+    rd_channels_subscribe(channels, &subscribers[0], RD_SLICE("c\xc3\xa9*"), true, &terms);
+    rd_loop_unlock(&server->loop);
+    pass(300);
+    CHECK_INT(seen().largest, 1);
+    CHECK(seen().channel[0].is_pattern && memcmp(seen().channel[0].name, "c??*", 4) == 0);
+    rd_loop_lock(&server->loop);
+    rd_subscriber_clear(channels, &subscribers[0]);
+    rd_loop_unlock(&server->loop);
+    end_shown();
+}
+
 int main(void) {
     rd_settings_init(&settings);
     test_nobody_watches();
@@ -194,5 +247,6 @@ int main(void) {
     test_more_than_there_is_room_for();
     test_the_clients_of_a_period();
     test_nobody_watches_any_more();
+    test_channels();
     return check_summary();
 }

@@ -94,6 +94,26 @@ class StatusPageTest < ControlCase
     clients&.each(&:close)
   end
 
+  def test_channels
+    write "config.ru", <<~RUBY
+      Listener = Struct.new(:names) { def on_open(client) = names.each { |name| client.subscribe(name) } }
+      run lambda { |env|
+        env["rack.upgrade"] = Listener.new(["news", env["QUERY_STRING"]])
+        [200, {}, []]
+      }
+    RUBY
+    server = controlled
+    streams = %w[one two].map do |name|
+      request(server, "GET /?#{name} HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n").tap { |socket| assert_match(/ 200 /, socket.gets) }
+    end
+    page = look(server)
+    page.wait_for("#{text("#channels")}.startsWith('news · 2')")
+    assert_match(/one · 1.*two · 1|two · 1.*one · 1/, page.run(text("#channels")))
+    assert_match(/event streams, raw connections2/, page.run(text("#push")))
+  ensure
+    streams&.each(&:close)
+  end
+
   # ---- Ruby is stuck ----
 
   def test_a_stuck_server
