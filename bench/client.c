@@ -3,13 +3,13 @@
  * The load client of the benchmarks: a closed loop over N connections on one thread, cheap enough
  * (a small part of what the servers cost) that fast servers do not all look the same under it.
  * Started by measure.rb, which hands it whole requests as files; by hand: client --help. Its parts:
- * client_requests.c (what is sent), client_answer.c (what is read), client_latency.c (the waits).
- * Loopback and Unix sockets only: it is no tool to point at anybody else's machine. */
-#include "client_answer.h"
+ * client_requests.c (what is sent), ext/rondo/load/load_answer.c (what is read), latency.c there
+ * (the waits). Loopback and Unix sockets only: it is no tool to point at anybody else's machine. */
 #include "client_base.h"
-#include "client_latency.h"
 #include "client_requests.h"
 #include "client_tls.h"
+#include "load/latency.h"
+#include "load/load_answer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ enum { MAX_DEPTH = 256, RECV_BYTES = 262144, EVENTS = 32, MAX_ERRORS = 100000 };
 typedef struct rd_conn {
     int fd;
     rd_tls_client *tls; /* NULL: plain */
-    rd_answer answer;
+    rd_load_answer answer;
     char *held; /* the beginning of a head that came in pieces; NULL when none */
     size_t held_len;
     unsigned next;   /* index of the next request to send, at most one round ahead of the first */
@@ -64,7 +64,7 @@ typedef struct rd_client {
     uint64_t issued, completed, non_2xx, errors, connect_errors, reconnects, unclosed;
     uint64_t bytes_in, body_min, body_max;
     rd_latency latency;
-    rd_known_head known;
+    rd_known_answer known;
 } rd_client;
 
 static char receive_buf[RECV_BYTES];
@@ -83,7 +83,7 @@ static void counts_clear(rd_client *client, uint64_t now) {
 }
 
 static void answer_done(rd_client *client, rd_conn *conn, uint64_t now) {
-    const rd_answer *answer = &conn->answer;
+    const rd_load_answer *answer = &conn->answer;
     if (answer->head.status < 200) return; /* an interim answer: the real one follows */
     rd_latency_add(&client->latency, now - conn->sent_ns[conn->oldest]);
     conn->oldest = (conn->oldest + 1) % client->depth;
@@ -131,7 +131,8 @@ static bool bytes_read(rd_client *client, rd_conn *conn, size_t len, uint64_t no
     while (len > 0) {
         size_t used;
         if (conn->owed == 0) return false;
-        rd_progress progress = rd_answer_take(&conn->answer, &client->known, at, len, &used);
+        rd_load_answer_progress progress =
+            rd_load_answer_take(&conn->answer, &client->known, at, len, &used);
         at += used;
         len -= used;
         if (progress == RD_NO_ANSWER) return false;
@@ -244,7 +245,7 @@ static void conn_close(rd_client *client, rd_conn *conn) {
 }
 
 static void conn_ended(rd_client *client, rd_conn *conn, bool broken, uint64_t now) {
-    if (!broken && conn->owed && rd_answer_ends_with_close(&conn->answer))
+    if (!broken && conn->owed && rd_load_answer_ends_with_close(&conn->answer))
         answer_done(client, conn, now);
     bool lost = broken || conn->owed > 0;
     if (lost && !client->stopping) client->errors++;

@@ -84,8 +84,8 @@ static void conn_read(rd_bystander *bystander, rd_bystander_conn *conn) {
         return;
     }
     conn->len += (size_t)got;
-    rd_progress progress =
-        rd_answer_take(&conn->answer, &bystander->known, conn->bytes, conn->len, &used);
+    rd_load_answer_progress progress =
+        rd_load_answer_take(&conn->answer, &bystander->known, conn->bytes, conn->len, &used);
     if (progress == RD_HEAD_CUT) return;
     conn->len = 0;
     if (progress == RD_MORE) return;

@@ -7,8 +7,8 @@
 #ifndef BENCH_CLIENT_BYSTANDER_H
 #define BENCH_CLIENT_BYSTANDER_H
 
-#include "client_answer.h"
-#include "client_latency.h"
+#include "load/load_answer.h"
+#include "load/latency.h"
 #include "client_tls.h"
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ typedef struct rd_bystander_conn {
     uint64_t due_ns;
     char bytes[2048]; /* an answer that came in pieces */
     size_t len;
-    rd_answer answer;
+    rd_load_answer answer;
 } rd_bystander_conn;
 
 typedef struct rd_bystander {
@@ -33,7 +33,7 @@ typedef struct rd_bystander {
     uint64_t next_ns, interval_ns, stop_ns; /* requests due at stop_ns or later are not sent */
     uint64_t answered, errors;
     rd_latency latency;
-    rd_known_head known;
+    rd_known_answer known;
     rd_bystander_conn conns[RD_BYSTANDERS];
 } rd_bystander;
 

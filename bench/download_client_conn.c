@@ -60,7 +60,7 @@ void rd_download_begin(rd_errand *errand, rd_download *download, int receive_byt
 }
 
 static void answer_done(rd_errand *errand, rd_download *download) {
-    const rd_answer *answer = &download->answer;
+    const rd_load_answer *answer = &download->answer;
     if (answer->head.status != 200) {
         download_fail(errand, download, "an answer had another status than 200");
     } else if (answer->body_bytes != errand->body_bytes) {
@@ -79,8 +79,8 @@ static void answer_done(rd_errand *errand, rd_download *download) {
 
 static void bytes_take(rd_errand *errand, rd_download *download, size_t len) {
     size_t used;
-    rd_progress progress =
-        rd_answer_take(&download->answer, &errand->known, receive_buf, len, &used);
+    rd_load_answer_progress progress =
+        rd_load_answer_take(&download->answer, &errand->known, receive_buf, len, &used);
     if (progress == RD_DONE && used == len) {
         answer_done(errand, download);
     } else if (progress == RD_HEAD_CUT && len < RD_HEAD_ROOM) {
@@ -92,7 +92,7 @@ static void bytes_take(rd_errand *errand, rd_download *download, size_t len) {
 }
 
 static void connection_ended(rd_errand *errand, rd_download *download) {
-    if (!rd_answer_ends_with_close(&download->answer)) {
+    if (!rd_load_answer_ends_with_close(&download->answer)) {
         download_fail(errand, download, "a connection was closed before its answer was whole");
         return;
     }
@@ -102,7 +102,7 @@ static void connection_ended(rd_errand *errand, rd_download *download) {
 
 /* The kernel discards bytes that are known to be body, so that the client costs little. */
 void rd_download_turn(rd_errand *errand, rd_download *download) {
-    size_t plain = rd_answer_plain_left(&download->answer), held = download->held_len;
+    size_t plain = rd_load_answer_plain_left(&download->answer), held = download->held_len;
     size_t room = sizeof receive_buf - held;
     if (download->fd < 0) return;
     if (plain > 0 && plain < room) room = plain;
@@ -112,7 +112,7 @@ void rd_download_turn(rd_errand *errand, rd_download *download) {
     if (got <= 0) {
         connection_ended(errand, download);
     } else if (plain > 0) {
-        if (rd_answer_skip(&download->answer, (size_t)got) == RD_DONE)
+        if (rd_load_answer_skip(&download->answer, (size_t)got) == RD_DONE)
             answer_done(errand, download);
     } else {
         memcpy(receive_buf, download->held, held);

@@ -5,7 +5,7 @@
 #ifndef BENCH_DOWNLOAD_CLIENT_CONN_H
 #define BENCH_DOWNLOAD_CLIENT_CONN_H
 
-#include "client_answer.h"
+#include "load/load_answer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,12 +20,12 @@ typedef struct rd_errand {
     uint64_t body_bytes; /* of each answer */
     uint64_t failed;
     const char *why; /* of the first failure; "" without one */
-    rd_known_head known;
+    rd_known_answer known;
 } rd_errand;
 
 typedef struct rd_download {
     int fd; /* -1 once it is lost */
-    rd_answer answer;
+    rd_load_answer answer;
     char held[RD_HEAD_ROOM]; /* the beginning of a head that came in pieces */
     size_t held_len;
     uint64_t answers, bytes; /* of whole bodies */

@@ -6,7 +6,7 @@
 #ifndef BENCH_HTTP2_CLIENT_H
 #define BENCH_HTTP2_CLIENT_H
 
-#include "client_latency.h"
+#include "load/latency.h"
 #include "client_tls.h"
 
 #include <stdbool.h>

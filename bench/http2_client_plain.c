@@ -2,7 +2,7 @@
  *
  * Connections of HTTP/1.1 beside those of HTTP/2: on each one request after the other. See
  * http2_client.h. */
-#include "client_answer.h"
+#include "load/load_answer.h"
 #include "client_base.h"
 #include "http2_client.h"
 
@@ -18,8 +18,8 @@ struct rd_plain_conn {
     rd_score score;
     uint64_t since_ns; /* 0: no request is on its way */
     uint64_t to_send;  /* bytes of its body */
-    rd_answer answer;
-    rd_known_head known;
+    rd_load_answer answer;
+    rd_known_answer known;
     size_t in_len;
     char in[IN_BYTES];
 };
@@ -64,8 +64,8 @@ static bool take(rd_plain_conn *conn) {
     bool done = false;
     while (at < conn->in_len) {
         size_t used = 0;
-        const rd_progress progress =
-            rd_answer_take(&conn->answer, &conn->known, conn->in + at, conn->in_len - at, &used);
+        const rd_load_answer_progress progress = rd_load_answer_take(
+            &conn->answer, &conn->known, conn->in + at, conn->in_len - at, &used);
         at += used;
         if (progress == RD_NO_ANSWER) return false;
         if (progress == RD_DONE && conn->since_ns != 0) answered(conn), done = true;
@@ -124,7 +124,7 @@ rd_plain_conn *rd_plain_new(rd_client *client, unsigned count) {
 void rd_plain_sweep(rd_plain_conn *conns, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         if (conns[i].wire.fd >= 0) continue;
-        conns[i].answer = (rd_answer){0};
+        conns[i].answer = (rd_load_answer){0};
         conns[i].in_len = 0;
         rd_wire_open(&conns[i].wire);
     }

@@ -11,14 +11,17 @@ require_relative "servers"
 module Bench
   # The C programs of this folder.
   module Programs
-    FLAGS = %w[-std=c11 -D_GNU_SOURCE -Wall -Wextra -Wconversion -Werror -O2].freeze
+    CORE = File.join(ROOT, "ext", "rondo")
+    FLAGS = ["-I#{CORE}", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2"].freeze
+    # What reads answers and counts waits is also in `rondo bench`.
+    OF_THE_CORE = Dir.glob(File.join(CORE, "load", "{load_answer,latency}.[ch]")).freeze
 
     # Each program, and its sources.
-    SOURCES = { "client" => "client{,_answer,_base,_latency,_requests,_tls}",
-                "push_client" => "{push_client*,client_{answer,base,bystander,latency,tls}}",
-                "download_client" => "{download_client*,client_{answer,base,bystander,latency,tls}}",
-                "restart_client" => "{restart_client,client_{answer,base,tls}}",
-                "http2_client" => "{http2_client*,client_{answer,base,latency,tls}}",
+    SOURCES = { "client" => "client{,_base,_requests,_tls}",
+                "push_client" => "{push_client*,client_{base,bystander,tls}}",
+                "download_client" => "{download_client*,client_{base,bystander,tls}}",
+                "restart_client" => "{restart_client,client_{base,tls}}",
+                "http2_client" => "{http2_client*,client_{base,tls}}",
                 "raw_client" => "{raw_client,client_base}", "raw_floor" => "{raw_floor,floor_base}",
                 "chat_floor" => "{chat_floor,floor_base}",
                 "floor" => "floor{,_base}", "push_floor" => "{push_floor,floor_base}",
@@ -26,7 +29,7 @@ module Bench
                 "file_floor" => "{file_floor,floor_base}" }.freeze
 
     TLS = %w[-lssl -lcrypto].freeze
-    LIBRARIES = %w[client push_client download_client restart_client http2_client].to_h { |name| [name, TLS] }.freeze
+    READERS = %w[client push_client download_client restart_client http2_client].freeze
 
     module_function
 
@@ -39,11 +42,12 @@ module Bench
     def build
       FileUtils.mkdir_p(BUILD)
       SOURCES.each do |name, pattern|
-        sources = Dir.glob(File.join(__dir__, "#{pattern}.[ch]"))
+        reads = READERS.include?(name)
+        sources = Dir.glob(File.join(__dir__, "#{pattern}.[ch]")) + (reads ? OF_THE_CORE : [])
         next if FileUtils.uptodate?(path(name), sources)
 
         units = sources.select { |source| source.end_with?(".c") }
-        system(ENV.fetch("CC", "cc"), *FLAGS, *units, *LIBRARIES[name], "-o", path(name), exception: true)
+        system(ENV.fetch("CC", "cc"), *FLAGS, *units, *(TLS if reads), "-o", path(name), exception: true)
       end
     end
 

@@ -7,7 +7,7 @@
  * (opening), client_bystander.c (HTTP at the same time). Loopback only. */
 #include "client_base.h"
 #include "client_bystander.h"
-#include "client_latency.h"
+#include "load/latency.h"
 #include "push_client_frames.h"
 #include "push_client_sockets.h"
 

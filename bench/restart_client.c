@@ -5,7 +5,7 @@
  * the line before as JSON; the end of stdin prints the last ones. With TLS, connections resume the
  * first session. Loopback and Unix sockets only.
  */
-#include "client_answer.h"
+#include "load/load_answer.h"
 #include "client_base.h"
 #include "client_tls.h"
 
@@ -67,7 +67,7 @@ typedef struct rd_conn {
     unsigned owed;
     uint64_t second_due_ns; /* 0: nothing more to send */
     uint64_t asked_ns, next_ns;
-    rd_answer answer;
+    rd_load_answer answer;
     char held[HELD_BYTES];
     size_t held_len;
 } rd_conn;
@@ -83,7 +83,7 @@ typedef struct rd_client {
     uint64_t pause_ns, swept_ns;
     rd_conn *conns;
     rd_counts counts;
-    rd_known_head known;
+    rd_known_answer known;
 } rd_client;
 
 static void conn_open(rd_client *client, rd_conn *conn);
@@ -226,7 +226,8 @@ static void bytes_take(rd_client *client, rd_conn *conn, const char *at, size_t 
             conn_again(client, conn);
             return;
         }
-        rd_progress progress = rd_answer_take(&conn->answer, &client->known, at, len, &used);
+        rd_load_answer_progress progress =
+            rd_load_answer_take(&conn->answer, &client->known, at, len, &used);
         at += used;
         len -= used;
         if (progress == RD_HEAD_CUT && len <= HELD_BYTES) {

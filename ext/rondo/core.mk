@@ -17,7 +17,7 @@ comma := ,
 variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(addprefix -,$(POLLER))
 OUT ?= $(ROOT)/build/core/$(variant)
 
-folders := base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol http2 server control
+folders := base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol http2 server control load
 core := $(ROOT)/ext/rondo
 # `TLS=` leaves TLS out, like `--without-tls` in extconf.rb.
 TLS ?= 1

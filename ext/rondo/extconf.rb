@@ -15,7 +15,7 @@ if ENV["CC"]
 end
 
 FOLDERS = %w[base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol
-             http2 server control ruby fibers binding rack app threads].freeze
+             http2 server control load ruby fibers binding rack app threads].freeze
 WITH_TLS = with_config("tls", true)
 WITH_HTTP2 = with_config("http2", true)
 

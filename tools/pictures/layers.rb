@@ -7,7 +7,7 @@ require_relative "sources"
 require_relative "svg"
 
 module LayersPicture
-  CELL = 24
+  CELL = 23
   LEFT = 362
   TOP = 112
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting without the GVL; see rb_gvl.h. All calls use RUBY_UBF_IO: up to Ruby 3.2 any other ubf
- * costs 25 us a call.
+ * Waiting without the GVL; see rb_gvl.h. All calls that are made often use RUBY_UBF_IO: up to Ruby
+ * 3.2 any other ubf costs 25 us a call.
  */
 #include "ruby/rb_gvl.h"
 
@@ -92,6 +92,12 @@ void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument) {
     while (!rd_gvl_try(run_nogvl, argument)) {
         rb_thread_check_ints();
     }
+}
+
+void rd_gvl_run_until_stopped(void (*run_nogvl)(void *argument), void (*stop_nogvl)(void *argument),
+                              void *argument) {
+    rd_gvl_task task = {run_nogvl, argument, false};
+    rb_thread_call_without_gvl(task_nogvl, &task, stop_nogvl, argument);
 }
 
 /* ---- giving way ---- */

@@ -31,6 +31,11 @@ bool rd_gvl_try(void (*run_nogvl)(void *argument), void *argument);
 /* The same, but checks interrupts first. If it raises, the function has not begun. */
 void rd_gvl_run(void (*run_nogvl)(void *argument), void *argument);
 
+/* Runs a function that takes long by design. An interrupt calls stop_nogvl on another thread, and
+ * the function must return soon after that. May raise afterwards. */
+void rd_gvl_run_until_stopped(void (*run_nogvl)(void *argument), void (*stop_nogvl)(void *argument),
+                              void *argument);
+
 /* Prepares for rd_gvl_call_for_way(). False: Ruby has no room for it. Under the GVL. */
 bool rd_gvl_can_call_for_way(void);
 

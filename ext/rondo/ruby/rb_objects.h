@@ -12,5 +12,6 @@ void rd_init_control(VALUE rondo);
 void rd_init_hub(VALUE rondo);
 void rd_init_process(VALUE rondo);
 void rd_init_redirect(VALUE rondo);
+void rd_init_load(VALUE rondo);
 
 #endif

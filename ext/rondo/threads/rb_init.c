@@ -40,6 +40,7 @@ void Init_rondo(void) {
     rd_init_hub(rondo);
     rd_init_process(rondo);
     rd_init_redirect(rondo);
+    rd_init_load(rondo);
     rd_init_tls(rondo);
     rd_init_scheduler(rondo);
     VALUE scheduler = rb_const_get(rondo, rb_intern("Scheduler"));

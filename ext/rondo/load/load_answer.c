@@ -1,27 +1,39 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reader of answers, see client_answer.h. */
-#include "client_answer.h"
+ * The reader of answers, see load_answer.h. */
+#include "load/load_answer.h"
+
+#include "base/ascii.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { MAX_HEAD = 65536 };
 
+/* Whether the text begins with these letters in any case; they are given in lower case. */
+static bool begins_with(const char *text, size_t len, const char *lower) {
+    size_t lower_len = strlen(lower);
+    return len >= lower_len &&
+           rd_ascii_is(rd_slice_of(text, lower_len), rd_slice_of(lower, lower_len));
+}
+
 static bool header_is(const char *line, size_t len, const char *name) {
     size_t name_len = strlen(name);
-    return len > name_len && line[name_len] == ':' && strncasecmp(line, name, name_len) == 0;
+    return len > name_len && line[name_len] == ':' && begins_with(line, len, name);
 }
 
 static bool value_has(const char *line, size_t len, const char *word) {
-    size_t word_len = strlen(word);
-    for (size_t i = 0; i + word_len <= len; i++)
-        if (strncasecmp(line + i, word, word_len) == 0) return true;
+    for (size_t i = 0; i < len; i++)
+        if (begins_with(line + i, len - i, word)) return true;
     return false;
 }
 
-static void head_line_read(rd_head *head, const char *line, size_t len, bool *has_length) {
+static bool is_digit(char byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+static void head_line_read(rd_load_answer_head *head, const char *line, size_t len,
+                           bool *has_length) {
     if (header_is(line, len, "content-length")) {
         head->length = strtoull(line + 15, NULL, 10);
         *has_length = true;
@@ -33,12 +45,13 @@ static void head_line_read(rd_head *head, const char *line, size_t len, bool *ha
 }
 
 /* Returns 1 with *head filled, 0 when the head is not whole yet, -1 when it is no HTTP/1 answer. */
-static int head_read(rd_head *head, const char *at, size_t len) {
+static int head_read(rd_load_answer_head *head, const char *at, size_t len) {
     const char *end = memmem(at, len, "\r\n\r\n", 4);
     if (!end) return len > MAX_HEAD ? -1 : 0;
     if (end - at < 12 || memcmp(at, "HTTP/1.", 7) != 0) return -1;
+    if (!is_digit(at[9]) || !is_digit(at[10]) || !is_digit(at[11])) return -1;
     bool has_length = false;
-    *head = (rd_head){.bytes = (size_t)(end - at) + 4, .framing = RD_BY_LENGTH};
+    *head = (rd_load_answer_head){.bytes = (size_t)(end - at) + 4, .framing = RD_BY_LENGTH};
     head->status = (at[9] - '0') * 100 + (at[10] - '0') * 10 + (at[11] - '0');
     const char *line = memchr(at, '\n', len);
     while (line && line + 1 < end) {
@@ -53,7 +66,8 @@ static int head_read(rd_head *head, const char *at, size_t len) {
     return 1;
 }
 
-static int head_recall(rd_known_head *known, rd_head *head, const char *at, size_t len) {
+static int head_recall(rd_known_answer *known, rd_load_answer_head *head, const char *at,
+                       size_t len) {
     size_t bytes = known->head.bytes;
     if (bytes && len >= bytes && memcmp(at, known->bytes, bytes) == 0) {
         *head = known->head;
@@ -67,7 +81,7 @@ static int head_recall(rd_known_head *known, rd_head *head, const char *at, size
     return found;
 }
 
-static size_t body_take(rd_answer *answer, size_t len) {
+static size_t body_take(rd_load_answer *answer, size_t len) {
     size_t taken = answer->left < len ? (size_t)answer->left : len;
     answer->left -= taken;
     answer->body_bytes += taken;
@@ -75,7 +89,7 @@ static size_t body_take(rd_answer *answer, size_t len) {
 }
 
 /* Reads one line of the chunked framing, which may come in pieces. Returns the bytes used. */
-static size_t chunk_line_take(rd_answer *answer, const char *at, size_t len, bool *whole) {
+static size_t chunk_line_take(rd_load_answer *answer, const char *at, size_t len, bool *whole) {
     size_t used = 0;
     *whole = false;
     while (used < len && !*whole) {
@@ -97,14 +111,14 @@ static size_t chunk_line_take(rd_answer *answer, const char *at, size_t len, boo
     return used;
 }
 
-static void chunk_line_begin(rd_answer *answer) {
+static void chunk_line_begin(rd_load_answer *answer) {
     answer->stage = RD_CHUNK_LINE;
     answer->left = 0;
     answer->line_bytes = 0;
     answer->in_extension = false;
 }
 
-static size_t chunked_take(rd_answer *answer, const char *at, size_t len, bool *done) {
+static size_t chunked_take(rd_load_answer *answer, const char *at, size_t len, bool *done) {
     bool whole;
     if (answer->stage == RD_CHUNK_BODY) {
         size_t taken = answer->left ? body_take(answer, len) : 0;
@@ -126,7 +140,7 @@ static size_t chunked_take(rd_answer *answer, const char *at, size_t len, bool *
 }
 
 /* Returns whether the answer is over with its head. */
-static bool body_begin(rd_answer *answer) {
+static bool body_begin(rd_load_answer *answer) {
     answer->body_bytes = 0;
     if (answer->head.framing == RD_CHUNKED) {
         chunk_line_begin(answer);
@@ -137,8 +151,8 @@ static bool body_begin(rd_answer *answer) {
     return answer->left == 0;
 }
 
-rd_progress rd_answer_take(rd_answer *answer, rd_known_head *known, const char *at, size_t len,
-                           size_t *used) {
+rd_load_answer_progress rd_load_answer_take(rd_load_answer *answer, rd_known_answer *known,
+                                            const char *at, size_t len, size_t *used) {
     bool done = false;
     *used = 0;
     while (*used < len && !done) {
@@ -160,18 +174,18 @@ rd_progress rd_answer_take(rd_answer *answer, rd_known_head *known, const char *
     return done ? RD_DONE : RD_MORE;
 }
 
-size_t rd_answer_plain_left(const rd_answer *answer) {
+size_t rd_load_answer_plain_left(const rd_load_answer *answer) {
     bool is_plain = answer->stage == RD_BODY && answer->head.framing == RD_BY_LENGTH;
     return is_plain ? (size_t)answer->left : 0;
 }
 
-rd_progress rd_answer_skip(rd_answer *answer, size_t len) {
+rd_load_answer_progress rd_load_answer_skip(rd_load_answer *answer, size_t len) {
     body_take(answer, len);
     if (answer->left > 0) return RD_MORE;
     answer->stage = RD_HEAD;
     return RD_DONE;
 }
 
-bool rd_answer_ends_with_close(const rd_answer *answer) {
+bool rd_load_answer_ends_with_close(const rd_load_answer *answer) {
     return answer->stage == RD_BODY && answer->head.framing == RD_UNTIL_CLOSE;
 }

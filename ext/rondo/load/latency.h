@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Waits as a histogram: 64 buckets for each power of two of nanoseconds, so that a percentile is
- * right to 1.6 % whatever its size. Belongs to the clients. */
-#ifndef BENCH_CLIENT_LATENCY_H
-#define BENCH_CLIENT_LATENCY_H
+ * right to 1.6 % whatever its size. Belongs to load.c and to the clients of bench/. Any thread.
+ */
+#ifndef RD_LOAD_LATENCY_H
+#define RD_LOAD_LATENCY_H
 
 #include <stdint.h>
 

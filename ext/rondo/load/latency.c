@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The histogram of waits, see client_latency.h. */
-#include "client_latency.h"
+ * The histogram of waits, see latency.h. */
+#include "load/latency.h"
 
 static unsigned bucket_of(uint64_t nanoseconds) {
     if (nanoseconds < (1u << RD_LATENCY_SUB_BITS)) return (unsigned)nanoseconds;
