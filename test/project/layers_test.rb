@@ -100,7 +100,8 @@ class LayersTest < Minitest::Test
     with_dates = Dir[File.join(ROOT, "{lib,exe}", "**", "*")].select do |file|
       File.file?(file) && File.extname(file) != ".so" && File.read(file).match?(/\bTime\.now\b|CLOCK_REALTIME/)
     end
-    assert_equal %w[lib/rondo/command/top/figures.rb lib/rondo/command/top/screen.rb lib/rondo/config/options.rb lib/rondo/logger.rb
+    assert_equal %w[lib/rondo/command/bench/document.rb lib/rondo/command/top/figures.rb lib/rondo/command/top/screen.rb
+                    lib/rondo/config/options.rb lib/rondo/logger.rb
                     lib/rondo/puma/hook_arguments.rb lib/rondo/puma/statistics.rb lib/rondo/rails/cable/history.rb lib/rondo/rails/cable/server.rb],
                  with_dates.map { |file| file.delete_prefix("#{ROOT}/") }.grep_v(%r{\Alib/rondo/certificates/}).sort
   end

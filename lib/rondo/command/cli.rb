@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The command line of the executable; `require "rondo"` never comes here. Puma's options, iodine's
-# where Puma has none, and the subcommands: init, check and cert here, ctl and top in classes of their own.
+# where Puma has none, and the subcommands: init, check and cert here, ctl, top and bench in classes of their own.
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -32,7 +32,7 @@ module Rondo
     # Parts of the help, each made by the method of that name.
     GROUPS = %i[addresses processes limits certificates logs puma_only others].freeze
     # Those with words of their own.
-    TOOLS = { "ctl" => :Ctl, "top" => :Top }.freeze
+    TOOLS = { "ctl" => :Ctl, "top" => :Top, "bench" => :Bench }.freeze
 
     # @param arguments [Array<String>]
     # @param out [IO]
@@ -201,7 +201,7 @@ module Rondo
 
     def parser(groups = GROUPS)
       OptionParser.new do |options|
-        options.banner = "Usage: rondo [options] [file]     rondo init | check | cert | ctl | top [options]"
+        options.banner = "Usage: rondo [options] [file]     rondo init | check | cert | ctl | top | bench [options]"
         options.require_exact = true
         groups.each { |group| send(group, options) }
       end
