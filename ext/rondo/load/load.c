@@ -355,7 +355,7 @@ static uint64_t thread_cpu_ns(void) {
 int rd_load_run(const rd_load_plan *plan, const atomic_bool *stop, rd_load_result *result) {
     *result = (rd_load_result){0};
     rd_load load = {.plan = plan, .result = result, .ops = &rd_poller_poll};
-#ifdef __linux__
+#ifdef RD_HAS_EPOLL
     load.ops = &rd_poller_epoll;
 #endif
     load.poller = load.ops->open();

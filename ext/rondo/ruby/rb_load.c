@@ -223,6 +223,9 @@ static VALUE load_run(VALUE self, VALUE host, VALUE port, VALUE options) {
     return shown;
 }
 
+/* Document-module: Rondo::Load
+ * Load for a server of this machine.
+ * @api private */
 void rd_init_load(VALUE rondo) {
     VALUE load = rb_define_module_under(rondo, "Load");
     rb_define_const(load, "CONNECTIONS", INT2FIX(RD_LOAD_CONNECTIONS));

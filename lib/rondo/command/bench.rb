@@ -16,6 +16,8 @@ require "rondo/command/bench/report"
 
 module Rondo
   # Parses the words behind `bench`, measures and writes the report.
+  #
+  # @api private
   class Bench
     # Something that cannot be measured: a message of one line.
     class Refused < Error; end
