@@ -60,23 +60,36 @@ $LDFLAGS = [$LDFLAGS, *linked].join(" ")
 $CFLAGS << " -Wno-declaration-after-statement"
 $LDFLAGS << " -fsanitize=#{sanitizers}" unless sanitizers.empty?
 have_library("pthread")
+
+# Said at once for all that is missing, with the command that installs it on this system.
+PACKAGES = { "apt-get install" => { zlib: "zlib1g-dev", tls: "libssl-dev", http2: "libnghttp2-dev" },
+             "dnf install" => { zlib: "zlib-devel", tls: "openssl-devel", http2: "libnghttp2-devel" },
+             "zypper install" => { zlib: "zlib-devel", tls: "libopenssl-devel", http2: "libnghttp2-devel" },
+             "apk add" => { zlib: "zlib-dev", tls: "openssl-dev", http2: "nghttp2-dev" },
+             "pacman -S" => { zlib: "zlib", tls: "openssl", http2: "libnghttp2" } }.freeze
+missing = {}
 unless have_header("zlib.h") && have_library("z", "inflate")
-  abort "zlib is missing: install zlib1g-dev, zlib-devel or how your system calls its headers"
+  missing[:zlib] = "zlib is missing: install zlib1g-dev, zlib-devel or how your system calls its headers"
 end
 # SSL_CTX_use_cert_and_key is from 1.1.1; 3.0 is what is tested, and what still gets repairs.
 if !WITH_TLS
   append_cppflags("-DRD_WITHOUT_TLS")
 elsif !(have_header("openssl/ssl.h") && have_library("crypto", "EVP_PKEY_get_base_id") &&
         have_library("ssl", "SSL_CTX_new"))
-  abort "OpenSSL 3.0 or newer is missing: install libssl-dev, openssl-devel or how your system calls its headers, " \
-        "or build without TLS: gem install rondo -- --without-tls"
+  missing[:tls] = "OpenSSL 3.0 or newer is missing: install libssl-dev, openssl-devel or how your system calls its " \
+                  "headers, or build without TLS: gem install rondo -- --without-tls"
 end
 # The function came with the repair of CVE-2024-28182: with 1.61, or with what a distribution keeps in repair.
 if !WITH_HTTP2
   append_cppflags("-DRD_WITHOUT_HTTP2")
 elsif !(have_header("nghttp2/nghttp2.h") && have_library("nghttp2", "nghttp2_option_set_max_continuations"))
-  abort "libnghttp2 1.61 or newer is missing: install libnghttp2-dev, libnghttp2-devel or how your system calls its " \
-        "headers, or build without HTTP/2: gem install rondo -- --without-http2"
+  missing[:http2] = "libnghttp2 1.61 or newer is missing: install libnghttp2-dev, libnghttp2-devel or how your " \
+                    "system calls its headers, or build without HTTP/2: gem install rondo -- --without-http2"
+end
+unless missing.empty?
+  command, names = PACKAGES.find { |words, _| find_executable0(words[/\A\S+/]) }
+  together = "Here this installs what is missing: #{command} #{names.values_at(*missing.keys).join(" ")}" if command
+  abort [*missing.values, *together].join("\n")
 end
 
 # Of newer versions of Ruby: the descriptor of any IO (3.3), the limit of time of an IO (3.2).

@@ -13,8 +13,17 @@ module Rondo
     # Takes what `raise` gives; the message is always the same.
     def initialize(*)
       tool = File.join(ROOT, "tools/compile")
-      command = File.exist?(tool) ? tool : "gem pristine rondo"
-      super("the extension of Rondo is not compiled for Ruby #{RUBY_VERSION}; compile it first: #{command}")
+      clone = File.exist?(tool)
+      why = ", because Bundler compiles no gem of path:" if clone && bundled?
+      super("the extension of Rondo is not compiled for Ruby #{RUBY_VERSION}#{why}; compile it first: " \
+            "#{clone ? tool : "gem pristine rondo"}")
+    end
+
+    private
+
+    # Whether the Gemfile names this folder.
+    def bundled?
+      Gem.loaded_specs["rondo"]&.full_gem_path == ROOT && ENV.key?("BUNDLE_GEMFILE")
     end
   end
 end

@@ -37,12 +37,59 @@ class SetupTest < Minitest::Test
   def test_a_copied_tree_compiles_its_own_sources
     Dir.mktmpdir do |folder|
       one, two = %w[one two].map { |name| File.join(folder, name) }
-      FileUtils.mkdir_p(%w[tools ext/rondo].map { |name| File.join(one, name) })
-      FileUtils.cp(File.join(ROOT, "tools/compile"), File.join(one, "tools"))
+      copy_compile(one)
       File.write(File.join(one, "ext/rondo/extconf.rb"), "require 'mkmf'\ncreate_makefile('rondo')\n")
       assert_equal "one", compiled(one)
       FileUtils.cp_r(one, two, preserve: true)
       assert_equal "two", compiled(two)
+    end
+  end
+
+  def test_the_first_build_says_how_far_it_is
+    Dir.mktmpdir do |folder|
+      copy_compile(folder)
+      File.write(File.join(folder, "ext/rondo/extconf.rb"), "require 'mkmf'\ncreate_makefile('rondo')\n")
+      File.write(File.join(folder, "ext/rondo/rondo.c"), "void Init_rondo(void); void Init_rondo(void) {}\n")
+      output, status = compile(folder)
+      assert status.success?, output
+      assert_equal ["building the extension", "checking the compiler, Ruby's headers, zlib, OpenSSL and libnghttp2",
+                    "1 of 1 files", "linking; the linker optimises across all files, which takes a while"],
+                   output.lines(chomp: true).map { |line| line.delete_prefix("compile: ") }
+    end
+  end
+
+  HEADERS = %w[zlib.h openssl/ssl.h nghttp2/nghttp2.h].freeze
+  private_constant :HEADERS
+
+  # Compilers find these first, and each of them fails.
+  def test_all_headers_that_are_missing_are_named_at_once
+    Dir.mktmpdir do |folder|
+      copy_compile(folder)
+      FileUtils.cp(File.join(ROOT, "ext/rondo/extconf.rb"), File.join(folder, "ext/rondo"))
+      HEADERS.each do |header|
+        FileUtils.mkdir_p(File.dirname(File.join(folder, "headers", header)))
+        File.write(File.join(folder, "headers", header), "#error missing\n")
+      end
+      output, status = compile(folder, "CPATH" => File.join(folder, "headers"))
+      assert_equal 1, status.exitstatus
+      assert_equal %w[zlib OpenSSL libnghttp2], output.scan(/^(\w+)(?: \S+ or newer)? is missing: install /).flatten
+      packages = /zlib1g-dev libssl-dev libnghttp2-dev$/
+      assert_match(/^Here this installs what is missing: apt-get install #{packages}/, output)
+      refute_match(/checking for |Provided configuration options/, output)
+    end
+  end
+
+  def test_a_clone_in_a_gemfile_says_what_to_do
+    Dir.mktmpdir do |folder|
+      clone = File.join(folder, "rondo")
+      FileUtils.mkdir_p([clone, File.join(clone, "tools")])
+      %w[lib exe rondo.gemspec].each { |name| FileUtils.cp_r(File.join(ROOT, name), clone) }
+      FileUtils.rm(Dir[File.join(clone, "lib/rondo/rondo.{so,bundle}")])
+      FileUtils.cp(File.join(ROOT, "tools/compile"), File.join(clone, "tools"))
+      File.write(File.join(folder, "Gemfile"), "gem \"rondo\", path: \"rondo\"\n")
+      output = Bundler.with_unbundled_env { bundled(folder) }
+      assert_equal "rondo: the extension of Rondo is not compiled for Ruby #{RUBY_VERSION}, because Bundler compiles no " \
+                   "gem of path:; compile it first: #{clone}/tools/compile\n", output.lines.last
     end
   end
 
@@ -100,9 +147,26 @@ class SetupTest < Minitest::Test
       #include <ruby.h>
       void Init_rondo(void) { rb_define_global_const("SAYS", rb_str_new_cstr("#{File.basename(tree)}")); }
     C
-    output, status = Open3.capture2e({ "RONDO_SANITIZE" => nil, "RONDO_DEBUG" => nil }, File.join(tree, "tools/compile"))
+    output, status = compile(tree)
     assert status.success?, output
     Open3.capture2e(RbConfig.ruby, "-I#{tree}/lib/rondo", "-e", "require 'rondo'; print SAYS").first
+  end
+
+  def copy_compile(folder)
+    FileUtils.mkdir_p(%w[tools ext/rondo].map { |name| File.join(folder, name) })
+    FileUtils.cp(File.join(ROOT, "tools/compile"), File.join(folder, "tools"))
+  end
+
+  def compile(tree, environment = {})
+    Open3.capture2e({ "RONDO_SANITIZE" => nil, "RONDO_DEBUG" => nil, **environment }, File.join(tree, "tools/compile"))
+  end
+
+  # The gems of Ruby's own folders are enough: rack.
+  def bundled(folder)
+    environment = { "BUNDLE_GEMFILE" => File.join(folder, "Gemfile"), "RUBYLIB" => nil }
+    installed, status = Open3.capture2e(environment, "bundle", "install", "--local", chdir: folder)
+    assert status.success?, installed
+    Open3.capture2e(environment, "bundle", "exec", "rondo", chdir: folder).first
   end
 
   def run_program(path, *arguments)
