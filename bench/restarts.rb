@@ -103,7 +103,7 @@ module Bench
 
   # A Rondo in its own folder. Its log says how far a restart is.
   class RestartedServer
-    BOOTED = /^- Worker \d+ \(PID: (\d+)\) booted/
+    BOOTED = /- Worker \d+ \(PID: (\d+)\) booted/
 
     # @return [Integer]
     attr_reader :port

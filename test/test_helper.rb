@@ -18,6 +18,10 @@ gems = [*($LOAD_PATH - before), *bundled.flat_map(&:full_require_paths)]
 ENV["RUBYLIB"] = [*gems.uniq, ENV.fetch("RUBYLIB", nil)].compact.join(File::PATH_SEPARATOR)
 ENV["RUBYOPT"] = ENV["RUBYOPT"].to_s.split.grep_v(/bundler/).join(" ")
 
+# Servers of the tests write to pipes, and tests look for lines by their beginning. Tests of the time itself set this
+# variable anew.
+ENV["RONDO_LOG_TIME"] = "never"
+
 # A shell that runs the tests in the background ignores these signals. The programs that the tests start would inherit
 # that.
 %w[INT QUIT].each { |name| trap(name, "DEFAULT") }

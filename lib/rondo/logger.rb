@@ -3,7 +3,7 @@
 # The server's own lines: what it says of itself (boot, stop, workers) goes to standard output, as Puma's lines do;
 # notes, refusals, warnings and errors go to standard error. Request lines are made by the extension. Nothing that came
 # from a client reaches a terminal unescaped, or looks like a line of the log: the further lines of an entry are
-# indented.
+# indented. In a file or a pipe a line begins with the time, and in a worker with its number.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -18,13 +18,18 @@ module Rondo
     INDENTATION = "\n    "
     private_constant :UNINDENTED, :INDENTATION
 
+    # @return [String, nil] the process that the lines of a file or a pipe name: "worker 0"
+    attr_accessor :process
+
     # @param io [IO, nil] where all lines go; nil: standard output and standard error
     # @param custom [#write, #info, nil] a logger of the application; gets the lines instead
     # @param formatter [Proc, nil] called with a line, answers the line to write
     # @param quiet [Boolean] leaves out info lines
     # @param silent [Boolean] leaves out everything but errors
     # @param json [Boolean] one JSON object a line
-    def initialize(io: nil, custom: nil, formatter: nil, quiet: false, silent: false, json: false)
+    # @param time [Symbol] whether a line begins with the time: :always, :never, or :auto, which is not on a terminal
+    #   and not in systemd's journal; a formatter, JSON and a custom logger go without
+    def initialize(io: nil, custom: nil, formatter: nil, quiet: false, silent: false, json: false, time: :never)
       @out = io || $stdout
       @err = io || $stderr
       @custom = custom
@@ -32,6 +37,7 @@ module Rondo
       @quiet = quiet || silent
       @silent = silent
       @json = json
+      @time = json || formatter || custom ? :never : time
       require "json" if json
     end
 
@@ -100,6 +106,7 @@ module Rondo
 
       line = json(level, line) if @json
       line = @formatter.call(line) if @formatter
+      line = "#{now} #{"[#{@process}] " if @process}#{line}" if time?(io)
       io.write("#{line}\n")
       io.flush
     rescue SystemCallError, IOError
@@ -111,7 +118,25 @@ module Rondo
     end
 
     def json(level, line)
-      JSON.generate(time: Time.now.strftime("%FT%T.%L%z"), level: level, message: line)
+      JSON.generate(time: now, level: level, message: line)
+    end
+
+    def now
+      Time.now.strftime("%FT%T.%L%z")
+    end
+
+    # Asked for each line: the output may be another one since the last line (stdout_redirect).
+    def time?(io)
+      @time == :always || (@time == :auto && !io.tty? && !journal?(io))
+    end
+
+    # systemd.exec(5): JOURNAL_STREAM has device and inode of the socket to the journal, which has a time of its own.
+    def journal?(io)
+      stream = ENV.fetch("JOURNAL_STREAM", nil) or return false
+      file = io.stat
+      stream == "#{file.dev}:#{file.ino}"
+    rescue NoMethodError
+      false # an object that only writes
     end
   end
 end

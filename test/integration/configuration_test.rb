@@ -211,6 +211,17 @@ class ConfigurationIntegrationTest < ShellCase
     assert_empty read("err")
   end
 
+  def test_lines_of_a_pipe_have_time_and_worker
+    time = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}/
+    write "config.ru", "run ->(env) { raise 'no luck' }\n"
+    server = start("-w", "1", "-e", "production", env: { "RONDO_LOG_TIME" => nil })
+    get(server)
+    server.wait_for_log(/^#{time} \[worker 0\] .*no luck/)
+    server.stop
+    assert_match(/^#{time} \* Listening on /, server.log)
+    assert_match(/^#{time} - Goodbye!$/, server.log)
+  end
+
   def test_loggers_and_formatters_of_the_application
     write "config/rondo.rb", "log_formatter { |line| \"web: \#{line}\" }\n"
     server = boot

@@ -5,6 +5,7 @@
 
 require "test_helper"
 require "json"
+require "pty"
 require "stringio"
 require "rondo"
 
@@ -110,6 +111,58 @@ class LoggerTest < Minitest::Test
 
   def test_formatter
     assert_equal ["<x>"], lines(formatter: ->(line) { "<#{line}>" }) { |log| log.info("x") }
+  end
+
+  TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d{4}/
+
+  def test_time_in_a_file_or_a_pipe
+    text = piped do |pipe|
+      log = Rondo::Logger.new(io: pipe, time: :auto)
+      log.info("a\nb")
+      log.process = "worker 3"
+      log.say("! c")
+    end
+    assert_match(/\A#{TIME} a\n    b\n#{TIME} \[worker 3\] ! c\n\z/, text)
+  end
+
+  def test_no_time_on_a_terminal
+    PTY.open do |terminal, line|
+      Rondo::Logger.new(io: line, time: :auto).info("bare")
+      assert_equal "bare\r\n", terminal.gets
+      Rondo::Logger.new(io: line, time: :always).info("timed")
+      assert_match(/\A#{TIME} timed/, terminal.gets)
+    end
+  end
+
+  def test_no_time_in_the_journal
+    before = ENV.fetch("JOURNAL_STREAM", nil)
+    [true, false].each do |journal|
+      text = piped do |pipe|
+        ENV["JOURNAL_STREAM"] = "#{pipe.stat.dev}:#{pipe.stat.ino + (journal ? 0 : 1)}"
+        Rondo::Logger.new(io: pipe, time: :auto).info("x")
+      end
+      assert_equal journal, text == "x\n", text
+    end
+  ensure
+    ENV["JOURNAL_STREAM"] = before
+  end
+
+  def test_nobody_else_gets_a_time
+    assert_equal ["x"], lines { |log| log.info("x") }
+    assert_equal ["<x>"], lines(time: :always, formatter: ->(line) { "<#{line}>" }) { |log| log.info("x") }
+    assert_match(/\A\{/, lines(time: :always, json: true) { |log| log.info("x") }.first)
+    custom = Writes.new
+    Rondo::Logger.new(custom: custom, time: :always).error("x")
+    assert_equal "x\n", custom.written
+  end
+
+  def piped
+    reader, writer = IO.pipe
+    yield writer
+    writer.close
+    reader.read
+  ensure
+    [reader, writer].each(&:close)
   end
 
   # Methods that most programs have.

@@ -47,6 +47,7 @@ module Rondo
       @hooks = Hooks.new(configuration, log)
       @setup = setup
       @log = log
+      @log.process = "worker #{@index}"
       @debug = debug || settings[:debug]
       @certificates = []
       @edition = request[:edition]

@@ -209,6 +209,10 @@ module Rondo
           flag: "-s, --silent", group: :logs, help: "nothing but errors"),
       row(:log_format, :choice, :common, "name", "format of request lines and log lines: common or json",
           choices: %i[common json]),
+      row(:log_time, :choice, :auto, "name",
+          "whether log lines begin with the time, and in a worker with its number: always, never, or auto, which is " \
+          "in files and pipes, and not on a terminal or in systemd's journal",
+          choices: %i[auto always never], env: %w[RONDO_LOG_TIME]),
       row(:log_formatter, :object, nil, "block", "called with each log line; what it returns is written",
           example: "log_formatter { |line| \"\#{Time.now.utc} \#{line}\" }"),
       row(:custom_logger, :object, nil, "object", "gets the log lines; responds to info, warn and error, or to write"),

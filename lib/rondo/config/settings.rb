@@ -131,7 +131,8 @@ module Rondo
       # @param quiet [Boolean] whatever the settings say
       def logger(quiet: false)
         Logger.new(io: given?(APART) ? $stderr : nil, custom: self[:custom_logger], formatter: self[:log_formatter],
-                   quiet: quiet || self[:quiet], silent: self[:silent], json: json?)
+                   quiet: quiet || self[:quiet], silent: self[:silent], json: json?,
+                   time: self[:log_time])
       end
 
       # @return [String, nil] the folder whose files are served. The first call makes the path absolute, before the
