@@ -7,6 +7,7 @@
 
 require "rondo"
 require "rondo/boot/application"
+require "rondo/boot/process_files"
 require "rondo/boot/write_trial"
 require "rondo/config/binds"
 require "rondo/config/fiber_count"
@@ -52,8 +53,13 @@ module Rondo
     # @raise [Error] one line
     def look_ahead
       Binds.check(@settings)
+      unless [*@settings[:tls_domain]].empty?
+        require "rondo/certificates/domains"
+        Certificates::Domains.from(@settings).check_files
+      end
       FiberCount.of(@settings).check
       Application.check(@settings)
+      ProcessFiles.new(@settings[:pidfile], @settings[:state_path], Logger.new(silent: true)).try
     end
 
     # @param again [Boolean] the files were open before: nothing in them is lost

@@ -6,6 +6,7 @@
 
 require "uri"
 require "rondo/boot/process_setup"
+require "rondo/boot/write_trial"
 require "rondo/certificates/folder"
 
 module Rondo
@@ -58,6 +59,20 @@ module Rondo
         FIELDS.to_h { |name| [name, public_send(name)] }
       end
 
+      # For a start, before the application is loaded: the files that are named can be read, the folder can be written.
+      # @return [void]
+      # @raise [ConfigurationError] one line
+      def check_files
+        { tls_directory_ca: @directory_ca, tls_eab_key_file: @eab_key_file }.each do |name, path|
+          next if path.nil? || (File.file?(path) && File.readable?(path))
+
+          raise ConfigurationError, "#{name}: cannot read #{path}"
+        end
+        WriteTrial.call(File.join(@storage, "trial"), folders: true)
+      rescue ConfigurationError => e
+        raise ConfigurationError, e.message.start_with?("tls_") ? e.message : "tls_storage: #{e.message}"
+      end
+
       # @param env [Hash{String => String}]
       # @return [String, nil] the key of the external account
       # @raise [Failed] one line
@@ -73,6 +88,10 @@ module Rondo
       def check
         if @names.size > MOST
           raise ConfigurationError, "tls_domain has #{@names.size} names; at most #{MOST} are possible"
+        end
+
+        unless @email.nil? || @email.match?(/\A[^@\s]+@[^@\s]+\z/)
+          raise ConfigurationError, "tls_email must be an address such as ops@example.com, not #{@email.inspect}"
         end
 
         url = URI.parse(@directory.to_s)

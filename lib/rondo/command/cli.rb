@@ -196,7 +196,7 @@ module Rondo
 
       set(name, number)
     rescue ArgumentError
-      raise UsageError, "#{value.inspect} is not a size; use a number with b, k, m or g"
+      raise UsageError, "#{name} must be #{Settings::SIZE_FORMS}, not #{value.inspect}"
     end
 
     def parser(groups = GROUPS)
@@ -241,9 +241,7 @@ module Rondo
       case Settings::CORE.fetch(name)[:unit]
       when "bool" then set(name, 1)
       when "ms"
-        raise UsageError, "#{word.inspect} is not a number of seconds" unless word.match?(/\A\d+(\.\d+)?\z/)
-
-        core(name, (word.to_f * 1000).round)
+        core(name, milliseconds(name, word))
       when "bytes" then core(name, word)
       else
         raise UsageError, "#{name} must be a number, not #{word.inspect}" unless word.match?(/\A\d+\z/)
@@ -252,11 +250,20 @@ module Rondo
       end
     end
 
+    def milliseconds(name, word)
+      (Settings.seconds(word) * 1000).round
+    rescue ArgumentError
+      raise UsageError, "#{name} must be #{Settings::TIME_FORMS}, not #{word.inspect}"
+    end
+
     def addresses(options)
       options.separator "\nWhere:"
       settings_of(options, :where)
       options.on("--bind-to-activated-sockets [only]") do |which| # its name says what it does
-        set(:bind_to_activated_sockets, which == "only" ? :only : :besides)
+        unless [nil, "only"].include?(which)
+          raise UsageError, "--bind-to-activated-sockets has no value, or only, not #{which.inspect}"
+        end
+        set(:bind_to_activated_sockets, which ? :only : :besides)
       end
       options.on("-C", "--config FILE", "configuration file; - for none") { |path| @config = path }
       options.on("--no-config", "no configuration file") { @config = "-" }

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo"
+require "rondo/boot/inherited"
 
 module Rondo
   # Chooses among the command line, the configuration file and inherited sockets.
@@ -57,8 +58,29 @@ module Rondo
       marked = found.find { |uri| Address.raw?(uri) }
       raise AddressError, "cannot bind #{marked}: listen_raw does that" if marked
 
-      [*found, *special(settings)].each { |uri| with_certificate(uri, settings) if bare?(uri) }
+      [*found, *special(settings)].each do |uri|
+        with_certificate(uri, settings) if bare?(uri)
+        check_place(uri)
+      end
     end
+
+    # What an address names has to be there. A socket that was opened before is not looked for again.
+    def check_place(uri)
+      address = Address.parse(uri)
+      return check_folder(address[:path]) if address[:kind] == :unix
+      return if [Inherited::VARIABLE, "LISTEN_FDS"].any? { |name| ENV.key?(name) }
+
+      Address.resolve(address).each { |one| Addrinfo.getaddrinfo(one[:host], nil, nil, :STREAM) }
+    rescue SocketError, SystemCallError => e
+      why = e.is_a?(SystemCallError) ? SystemCallError.new(nil, e.errno).message : e.message.sub(/\A\w+: /, "")
+      raise AddressError, "cannot listen on #{Address.without_mark(uri).split("?").first}: #{why}"
+    end
+    private_class_method :check_place
+
+    def check_folder(path)
+      File.stat(File.join(File.dirname(path), ".")) unless path.start_with?("@")
+    end
+    private_class_method :check_folder
 
     # Addresses of the command line replace those of the file.
     # @param settings [Settings::Resolved]

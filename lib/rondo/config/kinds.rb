@@ -76,7 +76,11 @@ module Rondo
     end
 
     SIZES = { "g" => 30, "m" => 20, "k" => 10 }.freeze
-    private_constant :SIZES
+    TIMES = { "ms" => 0.001, "s" => 1, "m" => 60, "h" => 3600 }.freeze
+    private_constant :SIZES, :TIMES
+    # What errors say of sizes and times: the forms that are allowed.
+    SIZE_FORMS = 'a size such as "512k", "20m" or "1g"'
+    TIME_FORMS = 'a number of seconds, or a time such as "500ms", "30s", "5m" or "1h"'
 
     # A small number without a unit is refused: iodine takes it as megabytes, and nobody means so few bytes.
     # @param text [String, Integer] "4096", "64b", "64k", "10m", "1g", or the bytes
@@ -90,6 +94,17 @@ module Rondo
       raise ArgumentError, "a size without a unit: #{text}" if match[2].empty? && number.between?(1, 1023)
 
       number << SIZES.fetch(match[2][0].to_s.downcase, 0)
+    end
+
+    # @param text [String, Numeric] "500ms", "30s", "5m", "1h", or the seconds
+    # @return [Float] seconds
+    # @raise [ArgumentError, TypeError]
+    def self.seconds(text)
+      number, unit = text.to_s.strip.match(/\A(\d+(?:\.\d+)?)(ms|s|m|h)\z/i)&.captures
+      seconds = number ? number.to_f * TIMES.fetch(unit.downcase) : Float(text)
+      raise ArgumentError, "not a time: #{text}" unless seconds.finite?
+
+      seconds
     end
 
     # @param command [String]
@@ -113,8 +128,9 @@ module Rondo
     truth = matching.call(/\A(?:1|0|true|false|yes|no|on|off)\z/, ->(text) { text.match?(/\A(?:1|true|yes|on)\z/) })
 
     path = ->(value, _row) { File.path(value) }
+    seconds_of = method(:seconds)
     seconds = lambda do |value, _row|
-      number = Float(value)
+      number = seconds_of.call(value)
       raise Kind::Refused, "must not be negative" if number.negative?
 
       number == number.to_i ? number.to_i : number
@@ -155,19 +171,19 @@ module Rondo
       text: Kind.new("a String") { |value, _row| value.is_a?(String) ? value : raise(ArgumentError) },
       switch: Kind.new("true or false", word: ->(_word, _row) { true }, variable: ["true or false", truth]),
       choice: Kind.new { |value, row| row.choices.find { |name| name.to_s == value.to_s } or raise ArgumentError },
-      seconds: Kind.new("a number of seconds", &seconds),
+      seconds: Kind.new(TIME_FORMS, &seconds),
       count: Kind.new("a number", &count),
       permission: Kind.new("a permission such as 0640", &permission),
-      size: Kind.new("a size") { |value, _row| Settings.bytes(value) },
+      size: Kind.new(SIZE_FORMS) { |value, _row| Settings.bytes(value) },
       path: Kind.new("a path", word: itself, &path),
       written_file: Kind.new("a path", word: itself, &path),
       folder: Kind.new("a path", word: ->(word, _row) { File.expand_path(word) }, &path),
       paths: Kind.new("a path", word: itself, repeats: true, &path),
       addresses: Kind.new("a list of addresses", word: itself, repeats: true, &list),
       names: Kind.new("a list of names", repeats: true, &names),
-      port: Kind.new("a number up to 65535", variable: digits, word: lambda do |word, _row|
-        word.match?(/\A\d{1,5}\z/) && word.to_i <= 65_535 ? word.to_i : raise(ArgumentError)
-      end),
+      port: Kind.new("a number up to 65535", variable: digits) do |given, _row|
+        given.to_s.match?(/\A\d{1,5}\z/) && given.to_s.to_i <= 65_535 ? given.to_s.to_i : raise(ArgumentError)
+      end,
       workers: Kind.new("a number or auto",
                         word: matching.call(/\A(?:\d{1,4}|auto)\z/, ->(word) { word == "auto" ? word : word.to_i }),
                         variable: ["a number", ->(text, _row) { text == "auto" ? text : Integer(text, 10) }]),

@@ -18,13 +18,14 @@ module Rondo
     end
 
     # @param name [Symbol] of a setting of the core
-    # @param value [Integer, String, Symbol] a number, a size, or the name of a number
+    # @param value [Integer, String, Symbol] a number, a size, a time with its unit, or the name of a number
     # @return [Integer] what it is set to
     # @raise [KeyError] the core has no such setting
     # @raise [ArgumentError, TypeError] the value is neither
     def self.core_value(name, value)
       row = CORE.fetch(name)
       return bytes(value) if row[:unit] == "bytes"
+      return (seconds(value) * 1000).round if row[:unit] == "ms" && value.to_s.match?(/[a-z]\s*\z/i)
 
       choices(row)&.index(value.to_s.to_sym) || Integer(value)
     end

@@ -29,14 +29,20 @@ module Rondo
         fail_here "#{verb} must be a path, not #{value.inspect}"
       end
 
+      def whole(verb, value)
+        Integer(value.to_s, 10)
+      rescue ArgumentError
+        fail_here "#{verb} must be a number, not #{value.inspect}"
+      end
+
       def need_block(verb, block)
         block or fail_here "#{verb} needs a block"
       end
 
       def milliseconds(verb, seconds)
-        (Float(seconds) * 1000).round
+        (Settings.seconds(seconds) * 1000).round
       rescue ArgumentError, TypeError
-        fail_here "#{verb} must be a number of seconds, not #{seconds.inspect}"
+        fail_here "#{verb} must be #{Settings::TIME_FORMS}, not #{seconds.inspect}"
       end
 
       # What variables bring is text, and every text counts as true for Ruby.
@@ -64,8 +70,8 @@ module Rondo
 
         fail_here "#{name} #{value} is not between #{row[:min]} and #{row[:max]} #{row[:unit]}"
       rescue ArgumentError, TypeError
-        size = ", or a size such as \"20m\"" if row[:unit] == "bytes"
-        fail_here "#{name} must be a number (#{row[:unit]})#{size}, not #{value.inspect}"
+        forms = { "bytes" => ", or #{Settings::SIZE_FORMS}", "ms" => ", or a time such as \"30s\"" }[row[:unit]]
+        fail_here "#{name} must be a number (#{row[:unit]})#{forms}, not #{value.inspect}"
       end
 
       def line_here

@@ -115,7 +115,7 @@ module Rondo
       # @param port [Integer, String]
       # @param host [String, nil]
       def port(port, host = nil)
-        bind Address.tcp_uri(host || default_host, Integer(port.to_s, 10))
+        bind Address.tcp_uri(host || default_host, whole(:port, port))
       end
 
       # @param host [String] where `port` listens when it names no host
@@ -200,6 +200,9 @@ module Rondo
       # @param which [Boolean, String] true: sockets that systemd hands over are served besides those of `bind`;
       #   "only": in their place, if there are any; false: only those that `bind` names
       def bind_to_activated_sockets(which = true) # rubocop:disable Style/OptionalBooleanParameter
+        unless ["true", "false", "", "only"].include?(which.to_s)
+          fail_here "bind_to_activated_sockets must be true, false or \"only\", not #{which.inspect}"
+        end
         set(:bind_to_activated_sockets, which.to_s == "only" ? :only : (:besides if which))
       end
 
@@ -221,7 +224,7 @@ module Rondo
       # @param low [Integer, String]
       # @param high [Integer, String]
       def threads(low, high = low)
-        low, high = [low, high].map { |value| Integer(value.to_s, 10) }
+        low, high = [low, high].map { |value| whole(:threads, value) }
         fail_here "threads: the minimum #{low} is above the maximum #{high}" if low > high
         fail_here "threads: at least one thread is needed" if high < 1
         set(:min_threads, core_number(:min_threads, [low, 1].max))
@@ -258,7 +261,7 @@ module Rondo
         memory_measure(measure) if measure
         set(:max_memory, Settings.bytes(size))
       rescue ArgumentError
-        fail_here "max_memory must be a size, not #{size.inspect}"
+        fail_here "max_memory must be #{Settings::SIZE_FORMS}, not #{size.inspect}"
       end
 
       # @param seconds [Integer, Float, Symbol] :forever and :immediately as in Puma

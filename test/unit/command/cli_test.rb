@@ -67,7 +67,7 @@ class CliUnitTest < Minitest::Test
     %w[-w 2] => [:workers, 2], %w[-w auto] => [:workers, "auto"],
     %w[--pidfile p] => [:pidfile, "p"], %w[-S s] => [:state_path, "s"], %w[--tag t] => [:tag, "t"],
     %w[-v] => [:log_requests, true], %w[-qv] => [:quiet, true], %w[-s] => [:silent, true],
-    %w[--early-hints] => [:early_hints, 1], %w[-k 1.5] => [:keep_alive_timeout_ms, 1500],
+    %w[--early-hints] => [:early_hints, 1], %w[-k 1.5] => [:keep_alive_timeout_ms, 1500], %w[-k 2m] => [:keep_alive_timeout_ms, 120_000],
     %w[-maxbd 10m] => [:max_body_bytes, 10 << 20], %w[--max-body 1g] => [:max_body_bytes, 1 << 30],
     %w[-maxhd 64k] => [:max_head_bytes, 65_536], %w[-maxbd 0] => [:max_body_bytes, 0],
     %w[--redirect-stdout o] => [:redirect_stdout, "o"], %w[--redirect-append] => [:redirect_append, true],
@@ -86,11 +86,12 @@ class CliUnitTest < Minitest::Test
     %w[--prot 1] => /--prot; did you mean --port\?/, %w[--qiet] => /did you mean --quiet\?/,
     %w[-p] => /missing argument: -p/, %w[-p 70000] => /port must be a number up to 65535/,
     %w[-t 0] => /threads must be at least 1/, %w[-t 4:2] => /minimum is above/, %w[-t 1:] => /threads must be N/,
-    %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /"1x" is not a size/, %w[-maxhd 1b] => /max_head_bytes 1b is not between/,
+    %w[-w -1] => /workers|missing/, %w[-maxbd 1x] => /max_body_bytes must be a size such as "512k", "20m" or "1g", not "1x"/, %w[-maxhd 1b] => /max_head_bytes 1b is not between/,
     %w[--fibers x] => /fibers must be a number, not "x"/, %w[--fibers -1] => /fibers must be a number, not "-1"/,
     %w[--fibers 9999999] => /fibers 9999999 is not between 0 and 1000000 count/,
-    %w[-maxbd 50] => /"50" is not a size; use a number with b, k, m or g/,
-    %w[-k x] => /"x" is not a number of seconds/, %w[-ping 3] => /not in this version/, %w[-tls-pass x] => /use key_password_command/,
+    %w[-maxbd 50] => /must be a size such as .*, not "50"/,
+    %w[-k x] => /must be a number of seconds, or a time such as "500ms", "30s", "5m" or "1h", not "x"/, %w[-k -1] => /must be|missing|not between/,
+    %w[--bind-to-activated-sockets=some] => /no value, or only, not "some"/, %w[-ping 3] => /not in this version/, %w[-tls-pass x] => /use key_password_command/,
     %w[a b] => /too many arguments: a b/
   }.each do |words, pattern|
     define_method("test_refuses_#{words.join(" ")}") { assert_match pattern, complaint(*words) }

@@ -19,7 +19,7 @@ class KindsTest < Minitest::Test
   end
 
   # Kind, object of the file => value; then words of the command line, then texts of variables.
-  VALUES = { [:seconds, "1.5"] => 1.5, [:seconds, 2.0] => 2, [:count, "7"] => 7, [:size, "1k"] => 1024,
+  VALUES = { [:seconds, "1.5"] => 1.5, [:seconds, 2.0] => 2, [:seconds, "500ms"] => 0.5, [:seconds, "5m"] => 300, [:seconds, "1h"] => 3600, [:count, "7"] => 7, [:size, "1k"] => 1024,
              [:text, "x"] => "x", [:addresses, "::1"] => ["::1"], [:path, "a"] => "a", [:switch, "no"] => "no" }.freeze
   WORDS = { [:port, "80"] => 80, [:workers, "auto"] => "auto", [:workers, "2"] => 2, [:switch, true] => true,
             [:folder, "/a/../b"] => "/b", [:seconds, "2"] => 2, [:paths, "a"] => ["a"] }.freeze
@@ -52,8 +52,9 @@ class KindsTest < Minitest::Test
   end
 
   def test_refusals
+    ["1e999", "NaN", "5d", "m", "-1s", nil].each { |value| assert_match(/must be a number/, refusal { KINDS[:seconds].value(row, value) }) }
     assert_equal "must not be negative", refusal { KINDS[:seconds].value(row, -1) }
-    assert_equal "must be a number of seconds, not :soon", refusal { KINDS[:seconds].value(row, :soon) }
+    assert_equal "must be #{Rondo::Settings::TIME_FORMS}, not :soon", refusal { KINDS[:seconds].value(row, :soon) }
     assert_equal "101 is above 100 percent", refusal { KINDS[:count].value(row(most: 100, unit: "percent"), 101) }
     assert_equal 'must be a number up to 65535, not "70000"', refusal { KINDS[:port].word(row, "70000") }
     assert_equal 'must be a number, not "auto"', refusal { KINDS[:port].variable(row, "auto") }

@@ -85,8 +85,8 @@ class OptionsTest < Minitest::Test
   end
 
   def test_a_row_that_is_added_refuses_what_is_not_of_its_kind
-    assert_equal ["rondo: patience must be a number of seconds, not \"x\"\n", 2], complaint("--patience", "x")
-    assert_equal ["rondo: RONDO_PATIENCE must be a number of seconds, not \"x\"\n", 1],
+    assert_equal ["rondo: patience must be #{Rondo::Settings::TIME_FORMS}, not \"x\"\n", 2], complaint("--patience", "x")
+    assert_equal ["rondo: RONDO_PATIENCE must be #{Rondo::Settings::TIME_FORMS}, not \"x\"\n", 1],
                  complaint(env: { "RONDO_PATIENCE" => "x" })
     assert_equal ["rondo: rondo.rb:1: patience must not be negative\n", 1], complaint(file: "patience -1")
     assert_equal ["rondo: rondo.rb:1: new_limit_bytes 5000 is not between 1 and 4096 bytes\n", 1],
