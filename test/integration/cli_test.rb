@@ -395,7 +395,7 @@ class CliTest < ShellCase
   end
 
   def test_what_init_writes_holds_when_uncommented
-    rondo("init")
+    rondo("init", "--full")
     text = read("config/rondo.rb")
     settings = text.scan(/^# (\w+ [\w.]+)$/).flatten.grep(/\A[a-z]\w+_\w+ (?:\d+|true|false)\z/)
     assert_operator settings.size, :>, 30

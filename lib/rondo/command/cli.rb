@@ -54,6 +54,7 @@ module Rondo
 
       command = SUBCOMMANDS.include?(@arguments.first) ? @arguments.shift : "serve"
       find_verb if command == "cert"
+      @full = !@arguments.delete("--full").nil? if command == "init"
       parse unless @done
       return @done if @done
 
@@ -86,7 +87,7 @@ module Rondo
     # @return [Integer]
     def init
       require "rondo/config/init_file"
-      InitFile.write(@file || "config/rondo.rb", force: @force, out: @out)
+      InitFile.write(@file || "config/rondo.rb", force: @force, full: @full, out: @out)
     end
 
     # @return [Integer]

@@ -22,8 +22,8 @@ class InitFileTest < Minitest::Test
     FileUtils.rm_rf(@folder)
   end
 
-  def write(**options)
-    Rondo::InitFile.write(@path, out: @out, **options)
+  def write(full: true, **options)
+    Rondo::InitFile.write(@path, out: @out, full: full, **options)
   end
 
   def test_it_says_where
@@ -56,6 +56,32 @@ class InitFileTest < Minitest::Test
     assert_equal defaults, uncommented.slice(*defaults.keys)
   end
 
+  def test_the_page_changes_nothing_and_fits_a_screen_or_two
+    write(full: false)
+    configuration = Rondo::Configuration.new(@path)
+    assert_empty configuration.values
+    lines = File.readlines(@path, chomp: true)
+    assert_operator lines.size, :<, 80
+    assert_operator lines.map(&:size).max, :<=, 120
+  end
+
+  def test_every_line_of_the_page_holds_when_uncommented
+    values = uncommented(full: false)
+    assert_equal [30_000, 65_000, 60, 1 << 30], values.values_at(:drain_timeout_ms, :keep_alive_timeout_ms, :worker_timeout, :max_body_bytes)
+    core = values.slice(*Settings::CORE.keys)
+    assert_equal Settings::CORE.slice(*core.keys).transform_values { |row| row[:default] }, core
+    assert_equal "auto", values[:workers]
+    assert_operator values.size, :>, 20
+  end
+
+  def test_the_page_names_values_as_people_write_them
+    write(full: false)
+    text = File.read(@path)
+    ['# max_body_bytes "1g"', '# drain_timeout "30s"', "# threads 1, 5", '# worker_timeout "60s"', '# bind "tcp://0.0.0.0:9292"'].each do |line|
+      assert_includes text, "\n#{line}\n"
+    end
+  end
+
   def test_it_overwrites_only_by_force
     write
     File.write(@path, "mine")
@@ -75,8 +101,8 @@ class InitFileTest < Minitest::Test
   private
 
   # The settings of the file when every line of it is uncommented.
-  def uncommented
-    write
+  def uncommented(**options)
+    write(**options)
     File.write(@path, File.read(@path).gsub(/^# ([a-z][a-z0-9_]*!? .*)$/) { verb?($1) ? $1 : $& })
     Rondo::Configuration.new(@path).values.transform_values(&:first)
   end
