@@ -16,8 +16,9 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.1"
 
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.{rb,html,css,js}", "exe/*", "ext/**/*.{c,h,def,mk,rb}", "ext/rondo/.document", "examples/**/*",
-        "docs/**/*.{md,svg}", "sig/**/*.rbs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"]
+    Dir["lib/**/*.{rb,html,css,js}", "exe/*", "man/*.1", "ext/**/*.{c,h,def,mk,rb}", "ext/rondo/.document",
+        "examples/**/*", "docs/**/*.{md,svg}", "sig/**/*.rbs",
+        "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"]
       .select { |path| File.file?(path) }.sort
   end
   spec.bindir = "exe"

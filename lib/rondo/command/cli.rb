@@ -28,11 +28,11 @@ module Rondo
     PASSWORDS = %w[-tls-pass -tls-password --tls-pass --tls-password].freeze
     SUBCOMMANDS = %w[init check cert].freeze
     # Words that people try first; a file of that name comes before.
-    TRIED = %w[start help version].freeze
+    TRIED = %w[start server help version].freeze
     # Parts of the help, each made by the method of that name.
     GROUPS = %i[addresses processes limits certificates logs puma_only others].freeze
     # Those with words of their own.
-    TOOLS = { "ctl" => :Ctl, "top" => :Top, "bench" => :Bench }.freeze
+    TOOLS = { "ctl" => :Ctl, "top" => :Top, "bench" => :Bench, "completion" => :Completion }.freeze
 
     # @param arguments [Array<String>]
     # @param out [IO]
@@ -82,6 +82,11 @@ module Rondo
 
       require "rondo/cluster"
       Cluster.new(settings, configuration, count, again: again).run
+    end
+
+    # @return [Array<String, OptionParser::Switch>] headings and options of `rondo --help`, in its order
+    def option_list
+      parser.top.list
     end
 
     # @return [Integer]
@@ -202,7 +207,8 @@ module Rondo
 
     def parser(groups = GROUPS)
       OptionParser.new do |options|
-        options.banner = "Usage: rondo [options] [file]     rondo init | check | cert | ctl | top | bench [options]"
+        options.banner = "Usage: rondo [options] [file]   " \
+                         "rondo init | check | cert | ctl | top | bench | completion [options]"
         options.require_exact = true
         groups.each { |group| send(group, options) }
       end
