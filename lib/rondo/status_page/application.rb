@@ -81,7 +81,7 @@ module Rondo
       return answer(406, "An event stream for the status page\n") unless env["rack.upgrade?"] == :sse
       return answer(503, "Too many look at this page\n") if Viewer.count >= @viewers
 
-      env["rack.upgrade"] = Viewer.new(*StatusPage.control)
+      env["rack.upgrade"] = Viewer.new(*StatusPage.control, @viewers)
       [200, {}, []]
     end
   end

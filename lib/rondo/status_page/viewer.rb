@@ -24,28 +24,39 @@ module Rondo
         @lock.synchronize { @count }
       end
 
-      # @param by [Integer]
+      # @param most [Integer]
+      # @return [Boolean] whether there was a place for one more
+      def self.enter?(most)
+        @lock.synchronize { @count < most && (@count += 1) && true }
+      end
+
       # @return [void]
-      def self.add(by)
-        @lock.synchronize { @count += by }
+      def self.leave
+        @lock.synchronize { @count -= 1 }
       end
 
       # @param url [String] of the control server
       # @param token [String, nil]
-      def initialize(url, token)
+      # @param most [Integer] how many may look
+      def initialize(url, token, most)
         @server = ControlClient.new(url, token)
+        @most = most
       end
 
+      # Others may have taken the last place since the request was answered.
       def on_open(client)
-        Viewer.add(1)
+        return client.close unless Viewer.enter?(@most)
+
         @thread = Thread.new { pass_on(client) }
         @thread.name = "rondo status page"
         @thread.report_on_exception = false
       end
 
       def on_close(_client)
-        Viewer.add(-1)
-        @thread&.kill
+        return unless @thread
+
+        Viewer.leave
+        @thread.kill
       end
 
       private
