@@ -63,6 +63,23 @@ class GemInstallTest < Minitest::Test
     assert_includes output, Rondo::VERSION
   end
 
+  # As the README says it: no registry has the gem, and Bundler finds the installed one.
+  def test_bundler_adds_it
+    Dir.mktmpdir do |folder|
+      gemfile = File.join(folder, "Gemfile")
+      FileUtils.touch(gemfile)
+      Bundler.with_unbundled_env do
+        names = { **environment, "BUNDLE_GEMFILE" => gemfile, "RUBYLIB" => nil }
+        output, status = Open3.capture2e(names, "bundle", "add", "rondo", chdir: folder)
+        assert status.success?, output
+        output, status = Open3.capture2e(names, "bundle", "exec", "rondo", "--version", chdir: folder)
+        assert status.success?, output
+        assert_includes output, "rondo #{Rondo::VERSION} ("
+      end
+      assert_match(/^gem "rondo"/, File.read(gemfile))
+    end
+  end
+
   def test_its_executable_serves
     Bundler.with_unbundled_env do
       with_command(executable) do
