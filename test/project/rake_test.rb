@@ -9,7 +9,7 @@ require "open3"
 class RakeTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
   TASKS = %w[
-    bench compile conformance docs format fuzz gem generate lint replay test test:apps test:asan
+    bench compile conformance docs format fuzz gem generate lint replay site test test:apps test:asan
     test:conformance test:core test:gc test:integration test:project
   ].freeze
 

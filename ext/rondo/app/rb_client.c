@@ -186,7 +186,7 @@ static VALUE client_peer(VALUE self) {
 }
 
 /* @return [String, nil] the protocol that the handshake of TLS agreed upon (ALPN); nil: none, or
- * the connection is closed */
+ *   the connection is closed */
 static VALUE client_alpn(VALUE self) {
     rd_client *client = rd_client_of(self);
     char text[RD_ENDPOINT_AGREED_MAX];

@@ -125,8 +125,8 @@ static int descriptor_of(const rd_call *call) {
 }
 
 /* @return [String, nil] the address of the server's side of the socket, as the kernel packs it;
- * nil: the call is over, or the client is gone. Of a request that another worker has read it is
- * that of a Unix socket between the two */
+ *   nil: the call is over, or the client is gone. Of a request that another worker has read it is
+ *   that of a Unix socket between the two */
 static VALUE connection_local_address(VALUE self) {
     rd_call *call = rd_connection_call(self);
     struct sockaddr_storage bound;
@@ -140,7 +140,7 @@ static VALUE connection_local_address(VALUE self) {
 }
 
 /* @return [Array(String, Integer), nil] address and port of the client: of the socket, or as a
- * PROXY header says; nil: as above, or it is a Unix socket */
+ *   PROXY header says; nil: as above, or it is a Unix socket */
 static VALUE connection_peer(VALUE self) {
     rd_call *call = rd_connection_call(self);
     char text[RD_ADDRESS_TEXT_MAX];
