@@ -12,6 +12,7 @@ require "rondo/boot/lines"
 require "rondo/boot/ticket_keys"
 require "rondo/certificates/reloading"
 require "rondo/cluster/status"
+require "rondo/metrics/metrics"
 require "rondo/process/control"
 require "rondo/cluster/generations"
 require "rondo/process/hooks"
@@ -60,6 +61,8 @@ module Rondo
 
     # @return [ClusterEngine, nil] what carries published messages further
     attr_reader :engine
+    # @return [Metrics::Sender, nil]
+    attr_reader :metrics
     # @return [TLS::Tickets, nil] nil where nothing is encrypted
     attr_reader :tickets
     # @return [Certificates::Keeping, nil] if certificates are fetched
@@ -100,6 +103,7 @@ module Rondo
       @loop.run_until { ended? }
       finish
     ensure
+      @metrics&.rest
       end_everybody
       @fetched&.close
       @engine&.close
@@ -217,6 +221,7 @@ module Rondo
       @supervisor = Supervisor.new(self)
       @supervisor.generations = @generations
       open_control
+      @metrics = Metrics.open(@settings, @board, @log, room: @slots.room)
     end
 
     # Rows i and i + room of the board are of one slot: see Seats.
@@ -226,11 +231,7 @@ module Rondo
     end
 
     def watch_queues
-      return unless @control
-
-      @control.unwatch
-      @control.watch(@slots.descriptors(nil))
-      (0...@slots.room).each { |index| @control.watch(@slots.descriptors(index), worker: index) }
+      @slots.show_queues(@control) if @control
     end
 
     # Nothing listens before the application is loaded, unless it did in an earlier life.

@@ -19,7 +19,7 @@ class NamesTest < Minitest::Test
     TypedData app-0a1b2c3d.css app.0a1b2c3d.chunk.js GC.stress cachestat(2) clone(CLONE_PARENT) close_range(2)
     config.action_dispatch.x_sendfile_header mincore(2) net.ipv4.tcp_migrate_req Rack::Static readahead(2) rsync
     /srv/reports2 statx(2) vfork GENEROUS FIO_FORCE_MALLOC FIO_LOG_LENGTH_LIMIT jemalloc
-    worker_pool_size allowed_request_origins recordDisconnect
+    worker_pool_size allowed_request_origins recordDisconnect OTEL_RESOURCE_ATTRIBUTES
   ].freeze
   # Parts of names in the rules of STYLE.
   PARTS = %w[rd_noun_verb() _t _new _free _init _clear _ref _unref _open _close is_ has_ worker_].freeze

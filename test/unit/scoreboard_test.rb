@@ -17,7 +17,15 @@ class ScoreboardTest < Minitest::Test
     assert_equal [0], board.row(1).values.uniq
     assert_equal [0], board.histogram(1, :wait).uniq
     assert_equal Rondo::Scoreboard::BOUNDS_US.size + 1, board.histogram(1, :duration).size
+    assert_equal 0, board.sum_us(1, :duration)
     assert_equal :ready, Rondo::Scoreboard::STATES[2]
+  end
+
+  def test_what_the_numbers_are
+    numbers = Rondo::Scoreboard::NUMBERS
+    assert_equal Rondo::Scoreboard.new(1).row(0).keys, numbers.keys
+    assert_equal({ kind: :counter, unit: "bytes", doc: "sent" }, numbers[:bytes_out])
+    assert_equal %i[counter fact gauge], numbers.values.map { |row| row[:kind] }.uniq.sort
   end
 
   def test_another_process_writes
@@ -34,6 +42,8 @@ class ScoreboardTest < Minitest::Test
     assert_raises(IndexError) { board.get(-1, :queue) }
     assert_raises(KeyError) { board.get(0, :cue) }
     assert_raises(KeyError) { board.histogram(0, :queue) }
+    assert_raises(KeyError) { board.sum_us(0, :queue) }
+    assert_raises(IndexError) { board.sum_us(1, :wait) }
     assert_raises(Errno::EINVAL) { Rondo::Scoreboard.new(0) }
     File.open(__FILE__) { |file| assert_raises(SystemCallError) { Rondo::Scoreboard.new(1, file.fileno) } }
   end

@@ -118,16 +118,29 @@ static VALUE counts(const rd_histogram *histogram) {
     return result;
 }
 
+static const rd_histogram *histogram_at(VALUE self, VALUE index, VALUE name) {
+    const rd_score_row *row = row_at(self, index);
+    if (name == ID2SYM(rb_intern("wait"))) return &row->wait;
+    if (name == ID2SYM(rb_intern("duration"))) return &row->duration;
+    rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
+}
+
 /* @param index [Integer] of the row, from 0
  * @param name [Symbol] :wait for the application, or :duration in it
  * @return [Array<Integer>] counts by bucket; BOUNDS_US are their upper ends, the last one has none
  * @raise [IndexError] no such row
  * @raise [KeyError] no such histogram */
 static VALUE board_histogram(VALUE self, VALUE index, VALUE name) {
-    const rd_score_row *row = row_at(self, index);
-    if (name == ID2SYM(rb_intern("wait"))) return counts(&row->wait);
-    if (name == ID2SYM(rb_intern("duration"))) return counts(&row->duration);
-    rb_raise(rb_eKeyError, "the scoreboard has no such histogram");
+    return counts(histogram_at(self, index, name));
+}
+
+/* @param index [Integer] of the row, from 0
+ * @param name [Symbol] :wait or :duration
+ * @return [Integer] microseconds: the sum of all times that this histogram has counted
+ * @raise [IndexError] no such row
+ * @raise [KeyError] no such histogram */
+static VALUE board_sum_us(VALUE self, VALUE index, VALUE name) {
+    return ULL2NUM(atomic_load(&histogram_at(self, index, name)->sum_us));
 }
 
 static rd_journal_level level_of(VALUE name) {
@@ -179,6 +192,21 @@ static VALUE all_bounds(void) {
     return rb_obj_freeze(bounds);
 }
 
+static VALUE all_numbers(void) {
+    static const char *const kinds[] = {"fact", "gauge", "counter"};
+    VALUE numbers = rb_hash_new();
+    for (size_t i = 0; i < rd_score_count; i++) {
+        const rd_score_info *info = &rd_score_table[i];
+        VALUE row = rb_hash_new();
+        rb_hash_aset(row, ID2SYM(rb_intern("kind")), ID2SYM(rb_intern(kinds[info->kind])));
+        rb_hash_aset(row, ID2SYM(rb_intern("unit")),
+                     rb_obj_freeze(rb_utf8_str_new_cstr(info->unit)));
+        rb_hash_aset(row, ID2SYM(rb_intern("doc")), rb_obj_freeze(rb_utf8_str_new_cstr(info->doc)));
+        rb_hash_aset(numbers, ID2SYM(rb_intern(info->name)), rb_obj_freeze(row));
+    }
+    return rb_obj_freeze(numbers);
+}
+
 /* Document-class: Rondo::Scoreboard
  * Memory that the processes of a server share: a row for each process that serves, with the
  * numbers of cluster/scoreboard.def.
@@ -193,10 +221,13 @@ void rd_init_scoreboard(VALUE rondo) {
     rb_define_method(board, "row", board_row, 1);
     rb_define_method(board, "histogram", board_histogram, 2);
     rb_define_method(board, "note", board_note, 3);
+    rb_define_method(board, "sum_us", board_sum_us, 2);
     rb_define_method(board, "fd", board_fd, 0);
     rb_define_method(board, "size", board_size, 0);
     /* Names of the states; a state's number is its index. */
     rb_define_const(board, "STATES", all_states());
+    /* Of each number: kind (:fact, :gauge or :counter), unit and doc, what it means. */
+    rb_define_const(board, "NUMBERS", all_numbers());
     /* Microseconds: upper ends of all buckets but the last. */
     rb_define_const(board, "BOUNDS_US", all_bounds());
 }

@@ -106,6 +106,7 @@ module Rondo
         @generations.notify_all(:restarts, now: 0)
         @hub.go_on
         @engine&.go_on
+        @metrics&.go_on
         go_on_fetching
         @loop.post { reap }
         @generations.refuse(mold)

@@ -126,6 +126,15 @@ module Rondo
       own.to_h { |address| [address.url, address.ios[index || 0]&.fileno] }.compact
     end
 
+    # Shows how many connections wait for all workers, and for each.
+    # @param control [Control]
+    # @return [void]
+    def show_queues(control)
+      control.unwatch
+      control.watch(descriptors(nil))
+      (0...@room).each { |index| control.watch(descriptors(index), worker: index) }
+    end
+
     # @param index [Integer]
     # @return [IO] where a worker of the slot finds connections of its siblings
     def inbox(index)

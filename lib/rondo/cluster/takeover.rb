@@ -59,6 +59,7 @@ module Rondo
       @control&.hand_on
       @control&.close
       @cluster.engine&.rest
+      @cluster.metrics&.rest
       @cluster.hub.hand_on
     end
   end

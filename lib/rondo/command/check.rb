@@ -44,7 +44,7 @@ module Rondo
       report("addresses") { launcher.listen_only.join(", ") } if server
       certificates(server)
       report("control server") { control_server } if @settings[:control_url]
-      report("redis") { redis } if @settings[:redis_url]
+      other_programs
       report("descriptors") { descriptors(server) } if server
       @failed ? 1 : 0
     end
@@ -75,12 +75,23 @@ module Rondo
       control&.close
     end
 
+    def other_programs
+      report("redis") { redis } if @settings[:redis_url]
+      report("metrics") { metrics } if @settings[:metrics_to]
+    end
+
     def redis
       engine = PubSub::Redis.new(@settings[:redis_url], log: Logger.new(io: StringIO.new))
       engine.wait_until_connected(REDIS_PATIENCE)
       engine.name
     ensure
       engine&.close
+    end
+
+    def metrics
+      require "rondo/metrics/sender"
+      Metrics.target(@settings[:metrics_to]).close
+      "sent to #{@settings[:metrics_to]} every #{@settings[:metrics_interval]} s"
     end
 
     # The log of a server that runs says the same, but serves on without.

@@ -197,6 +197,11 @@ module Rondo
           help: "token of the control server; none: no token is needed"),
       row(:control_data_only, :switch, false, "bool", "the control server shows pages and refuses commands",
           verb: "activate_control_app", example: 'activate_control_app "auto", data_only: false'),
+      row(:metrics_to, :choice, nil, "name",
+          "where the numbers of /metrics are sent: statsd, by the gem statsd-instrument, or opentelemetry, by the " \
+          "gem opentelemetry-exporter-otlp-metrics",
+          choices: %i[statsd opentelemetry], example: "metrics_to :statsd"),
+      row(:metrics_interval, :seconds, 10, "s", "time between two such sendings; at least 1"),
       row(:tag, :any, nil, "text", "name of this server in the process list; if it is not set, the name of its folder",
           flag: "--tag NAME", group: :processes, help: "name in the process list", example: 'tag "app"'),
       row(:log_requests, :switch, false, "bool",

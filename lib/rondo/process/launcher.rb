@@ -16,6 +16,7 @@ require "rondo/certificates/reloading"
 require "rondo/cluster/succession"
 require "rondo/config/binds"
 require "rondo/config/worker_count"
+require "rondo/metrics/metrics"
 require "rondo/process/control"
 require "rondo/process/hooks"
 require "rondo/process/watches"
@@ -252,6 +253,7 @@ module Rondo
       start_plugins
       @server = Server.new(app, **@settings.server_options(@log), **Hooks.new(@configuration, @log).of_server,
                                 scoreboard: @scoreboard, row: 0, tickets: keep_tickets)
+      @metrics = Metrics.open(@settings, @scoreboard, @log)
     end
 
     # ---- listening ----
@@ -369,6 +371,7 @@ module Rondo
       @plugins&.stop(restart: (:exec if @restart))
       %i[after_stopped after_drain].each { |name| call_hooks(name) } unless @restart
       PubSub::Configured.close(@engine, @log)
+      @metrics&.rest
       return exec_again if @restart
 
       @log.say "- Goodbye!"
