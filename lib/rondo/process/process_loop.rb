@@ -111,7 +111,8 @@ module Rondo
 
     def run_timers
       now = ProcessLoop.now
-      @timers.select { |timer| timer.due <= now }.each do |timer|
+      due = @timers.select { |timer| timer.due <= now }
+      due.sort_by.with_index { |timer, index| [timer.due, index] }.each do |timer|
         timer.every ? timer.due = now + timer.every : @timers.delete(timer)
         timer.block.call
       end

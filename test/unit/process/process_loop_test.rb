@@ -36,6 +36,16 @@ class ProcessLoopTest < Minitest::Test
     assert_equal %i[first second], @seen
   end
 
+  # The loop may come late to both.
+  def test_timers_in_order_when_they_are_late
+    limit = Rondo::ProcessLoop.now + 0.02
+    @loop.after(0.01) { @seen << :second }
+    @loop.after(0) { @seen << :first }
+    nil until Rondo::ProcessLoop.now > limit
+    run_until_seen(2)
+    assert_equal %i[first second], @seen
+  end
+
   def test_a_timer_that_comes_again
     @loop.every(0.001) { @seen << :tick }
     run_until_seen(3)
