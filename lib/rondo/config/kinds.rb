@@ -5,8 +5,6 @@
 # variable. The rows of options.rb name their kinds.
 # SPDX-License-Identifier: MIT
 
-require "rondo"
-
 module Rondo
   # The kinds of values.
   # @api private

@@ -6,6 +6,7 @@
 # ext/rondo/base/settings.def; CORE_NAMES says what else some of them are called.
 # SPDX-License-Identifier: MIT
 
+require "rondo"
 require "rondo/config/kinds"
 
 module Rondo

@@ -49,6 +49,23 @@ class ClusterForkSafetyTest < ClusterCase
     end
   end
 
+  def test_the_mold_warms_up_once_when_the_application_is_loaded
+    skip "Ruby #{RUBY_VERSION} has no Process.warmup" unless Process.respond_to?(:warmup)
+
+    write "config.ru", <<~RUBY
+      Process.singleton_class.prepend(Module.new do
+        def warmup
+          File.write("warmups", "\#{Process.pid} \#{defined?(VERSION_OF_CODE)}\\n", mode: "a")
+          super
+        end
+      end)
+      #{APP}
+    RUBY
+    server = cluster
+    assert_includes workers(server).values.map(&:to_s), get(server).body
+    assert_equal ["#{mold(server)} constant\n"], File.readlines(File.join(@folder, "warmups"))
+  end
+
   def test_threads_that_will_be_missing_are_named
     write "config.ru", "Thread.new { sleep }.name = 'metrics'\n#{APP}"
     server = cluster

@@ -32,7 +32,7 @@ class AddressTest < Minitest::Test
   {
     "localhost" => "tcp://localhost:3000", "10.0.0.1" => "tcp://10.0.0.1:3000", "::1" => "tcp://[::1]:3000",
     "[::]" => "tcp://[::]:3000", "localhost:80" => "tcp://localhost:80", "[::1]:80?backlog=5" => "tcp://[::1]:80?backlog=5",
-    ":80" => "tcp://:80", "./a.sock" => "unix://#{Dir.pwd}/a.sock", "../a?mode=0600" => "unix://#{File.dirname(Dir.pwd)}/a?mode=0600",
+    ":80" => "tcp://:80", "./a.sock" => "unix://#{Dir.pwd}/a.sock", "../a?mode=0600" => "unix://#{File.expand_path("../a")}?mode=0600",
     "/run/a b.sock" => "unix:///run/a b.sock", "~/a" => "unix://#{Dir.home}/a", "tcp://x:1" => "tcp://x:1",
     "" => "", "tmp/a.sock" => "tmp/a.sock", "a?b" => "a?b", "localhost:http" => "localhost:http", "a@b" => "a@b"
   }.each do |text, uri|
