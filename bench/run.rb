@@ -6,6 +6,7 @@
 
 require "optparse"
 require_relative "measure"
+require_relative "other_ruby"
 require_relative "report"
 
 Dir.glob(File.join(__dir__, "scenarios", "*.rb")).each { |file| require file }
@@ -25,6 +26,7 @@ module Bench
       Programs.build
       Files.prepare
       Programs.compile_rondo if servers.any? { |server| server.name == "rondo" && server.installed? }
+      abort "bench: no Rondo for Ruby #{@other.version}" unless @other.nil? || @other.prepare
       warn "bench: not installed: #{Peers.install.join(", ")}" if @install
       names = @scenarios.flat_map { |name| Bench.scenarios_named(name) }
       measurements = names.map { |name| measure(Bench.scenarios.fetch(name)) }
@@ -48,14 +50,21 @@ module Bench
           @names = names
         end
         options.on("--install", "install the peers first") { @install = true }
+        options.on("--ruby X.Y", /\A\d+\.\d+\z/, "also Rondo on it, with YJIT (tools/in_ruby --list)") do |version|
+          @other = OtherRuby.new(version)
+        end
         options.on("--out FILE", "write the Markdown there") { |file| @out = file }
         options.on("--json FILE", "write every round there") { |file| @json = file }
       end
     end
 
+    def known
+      @known ||= [*Servers.all.values, *@other&.server].to_h { |server| [server.name, server] }
+    end
+
     def servers
-      @servers ||= (@names || Servers.all.keys).map do |name|
-        Servers.all.fetch(name) { abort "bench: no such server: #{name}" }
+      @servers ||= (@names || known.keys).map do |name|
+        known.fetch(name) { abort "bench: no such server: #{name}" }
       end
     end
 
