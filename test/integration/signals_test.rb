@@ -269,8 +269,8 @@ class SignalsTest < ShellCase
       server = start(*args)
       answer = in_flight(server)
       server.signal("INT")
-      server.wait_for_log(/^ *Stop begins \(PID: \d+\):\n *Thread .*config\.ru:4:in `read'/m)
-      assert_match(/config\.ru:4:in `read'/, server.log)
+      server.wait_for_log(/^ *Stop begins \(PID: \d+\):\n *Thread .*config\.ru:4:in [`'](?:IO#)?read'/m)
+      assert_match(/config\.ru:4:in [`'](?:IO#)?read'/, server.log)
       open_gate
       answer.value
       server.wait_for_log(/Goodbye!/)
@@ -283,8 +283,8 @@ class SignalsTest < ShellCase
     server = start
     answer = in_flight(server)
     server.signal("INT")
-    server.wait_for_log(/^ *Time of the stop is over \(PID: \d+\):\n *Thread .*config\.ru:4:in `read'/m)
-    assert_match(/config\.ru:4:in `read'/, server.log)
+    server.wait_for_log(/^ *Time of the stop is over \(PID: \d+\):\n *Thread .*config\.ru:4:in [`'](?:IO#)?read'/m)
+    assert_match(/config\.ru:4:in [`'](?:IO#)?read'/, server.log)
     assert_raises(EOFError, SystemCallError) { answer.value }
   end
 

@@ -118,7 +118,7 @@ class PluginsTest < Minitest::Test
     { "raise 'no luck'" => /cannot start: no luck \(RuntimeError\) at .*unit\d+\.rb:\d/,
       "exit" => /cannot start: it called exit at .*unit\d+\.rb:\d/,
       "end\ndef start" => /cannot start: wrong number of arguments \(given 1, expected 0\) \(ArgumentError\) at .*unit\d+\.rb:\d/,
-      "launcher.no_such" => /cannot start: undefined method `no_such'/ }.each do |body, words|
+      "launcher.no_such" => /cannot start: undefined method [`']no_such'/ }.each do |body, words|
       @number = self.class.next_number
       plugins = running("def start(launcher)\n#{body}\nend")
       assert_match(words, assert_raises(Rondo::ConfigurationError) { plugins.start }.message)
