@@ -163,6 +163,7 @@ bool rd_scheduler_is_left(const rd_scheduler *scheduler) {
 }
 
 static void begin(rd_scheduler *scheduler, const rd_scheduler_parts *parts) {
+    rb_funcall(scheduler_class, rb_intern("ask_for_names"), 0);
     rd_fibers_init(&scheduler->fibers, parts->ops, parts->waiters, parts->wake);
     scheduler->fibers.owner = parts->owner;
     scheduler->forks = forks;

@@ -9,6 +9,15 @@ require "rondo/fibers/offload"
 module Rondo
   # Fiber::Scheduler; see docs/FIBERS.md.
   class Scheduler
+    # From Ruby 3.4 on TCPSocket.open looks up names and connects by itself ("Happy Eyeballs", RFC 8305), asks no
+    # scheduler and holds up all fibers of the thread. Without that it asks. Called when a scheduler begins.
+    # @api private
+    # @return [void]
+    def self.ask_for_names
+      require "socket"
+      Socket.tcp_fast_fallback = false if Socket.respond_to?(:tcp_fast_fallback=)
+    end
+
     # Addrinfo and its siblings, for names; fibers that look up the same name at once wait for one lookup.
     # @param hostname [String]
     # @return [Array<String>] addresses
