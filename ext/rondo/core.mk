@@ -2,6 +2,7 @@
 #
 #   make -f ext/rondo/core.mk lib|test|test-threaded|replay|fuzz [CC=gcc|clang] [SANITIZE=address,undefined|thread]
 #        [POLLER=kqueue]    the poller of macOS and the BSDs; on Linux over a stand-in of the tests
+#        [PORTABLE=1]       what other systems get in place of Linux's calls; names that they lack are errors
 #
 # Run from the root. Everything built goes to build/core/<compiler>[-<sanitizers>]/, so variants
 # stand side by side. Warnings are errors here; those of the binding are in tools/check_binding.
@@ -14,7 +15,7 @@ OPTIMIZE ?= $(if $(SANITIZE),-O1,-O2)
 ROOT := $(patsubst %/ext/rondo/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 
 comma := ,
-variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(addprefix -,$(POLLER))
+variant := $(notdir $(firstword $(CC)))$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))$(addprefix -,$(POLLER))$(if $(PORTABLE),-portable)
 OUT ?= $(ROOT)/build/core/$(variant)
 
 folders := base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol http2 server control load
@@ -85,6 +86,10 @@ ifeq ($(POLLER),kqueue)
 stand_in := $(OUT)/kqueue.o
 CPPFLAGS += -DRD_WITH_KQUEUE -I$(ROOT)/test/support/kqueue
 endif
+ifneq ($(PORTABLE),)
+CPPFLAGS += -DRD_PORTABLE
+library_flags := -include $(ROOT)/test/support/only_portable.h
+endif
 ifneq ($(SANITIZE),)
 CFLAGS += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all
 LDFLAGS += -fsanitize=$(SANITIZE)
@@ -105,7 +110,7 @@ $(library): $(objects)
 
 $(OUT)/%.o: $(core)/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(CC) $(CPPFLAGS) $(library_flags) $(CFLAGS) -MMD -MP -c $< -o $@
 
 tests: $(test_programs)
 

@@ -14,6 +14,8 @@ if ENV["CC"]
   $warnflags = "-Wall"
 end
 
+abort "Rondo needs a system with 64 bits" if [0].pack("j").bytesize < 8
+
 FOLDERS = %w[base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol
              http2 server control load ruby fibers binding rack app threads].freeze
 WITH_TLS = with_config("tls", true)

@@ -59,17 +59,6 @@ const char *rd_score_state_name(uint64_t state) {
 
 /* ---- the memory ---- */
 
-static int nameless_file(void) {
-#ifdef __linux__
-    return memfd_create("rondo scoreboard", MFD_CLOEXEC);
-#else
-    char path[] = "/tmp/rondo-scoreboard-XXXXXX";
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0) unlink(path);
-    return fd;
-#endif
-}
-
 static size_t bytes_of(uint64_t rows) {
     return HEADER_BYTES + sizeof(rd_journal) + rows * sizeof(rd_score_row);
 }
@@ -93,7 +82,8 @@ int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows) {
         errno = EINVAL;
         return -1;
     }
-    int fd = nameless_file();
+    bool can_be_sealed;
+    int fd = rd_fd_nameless("rondo scoreboard", &can_be_sealed);
     if (fd < 0) return -1;
     size_t bytes = bytes_of(rows);
     if (ftruncate(fd, (off_t)bytes) != 0 || map(board, fd, bytes) != 0) {

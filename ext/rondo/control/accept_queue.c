@@ -12,7 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifdef __linux__
+#include "system/platform.h"
+
+#ifdef RD_LINUX
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
@@ -30,7 +32,7 @@ void rd_accept_queue_init(rd_accept_queue *queue, const char *url, int fd, int s
     queue->depth = queue->limit = -1;
 }
 
-#ifdef __linux__
+#ifdef RD_LINUX
 
 /* For a listening socket, tcpi_unacked is the length of its queue and tcpi_sacked the limit. */
 static void measure_tcp(rd_accept_queue *queue) {

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "control/reply.h"
+#include "system/socket.h"
 
 #define ANSWER_BYTES_MAX (16u << 20)
 
@@ -143,7 +144,7 @@ int rd_commands_open(rd_commands *commands, rd_loop *loop, int64_t timeout_ms, i
     *commands = (rd_commands){.loop = loop, .timeout_ms = timeout_ms};
     rd_list_init(&commands->waiting);
     commands->process = (rd_source){.fd = -1, .on_ready = on_process};
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) return -1;
+    if (rd_socket_pair(fds, true) != 0) return -1;
     commands->process.fd = fds[0];
     if (rd_loop_add(loop, &commands->process, RD_READABLE) != 0) {
         close(fds[0]);

@@ -113,7 +113,12 @@ static VALUE status_of(VALUE pid, int flags) {
 
 /* Waits until the process has ended. False: this system cannot say so. */
 static bool wait_for_end(rd_fibers *fibers, pid_t pid) {
+#ifdef SYS_pidfd_open
     const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+    const int fd = -1;
+    (void)pid;
+#endif
     if (fd < 0) return false;
     rd_parking *parking = rd_parking_begin(fibers);
     parking->own_fd = fd;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "system/platform.h"
 
 #define LOOK_AGAIN_MS 1000
 
@@ -196,7 +197,7 @@ static void adopt(rd_file_cache *cache, rd_file_found *found) {
     for (unsigned i = 0; i < RD_CODING_COUNT; i++) {
         rd_file_variant *variant = found->variants[i];
         if (variant == NULL || variant->fd < 0) continue;
-        variant->file = rd_file_new(cache->loop, variant->fd, variant->facts.st_dev);
+        variant->file = rd_file_new(cache->loop, variant->fd, (uint64_t)variant->facts.st_dev);
         if (cache->ledger != NULL) rd_file_count(variant->file, cache->ledger);
     }
 }

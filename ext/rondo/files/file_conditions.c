@@ -11,6 +11,7 @@
 #include "system/clock.h"
 #include "http/date.h"
 #include "http/field_list.h"
+#include "system/platform.h"
 
 static bool is_weak(rd_slice etag) {
     return etag.len >= 2 && memcmp(etag.ptr, "W/", 2) == 0;

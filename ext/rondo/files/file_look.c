@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "http/date.h"
 #include "files/mime.h"
+#include "system/platform.h"
 
 #define INDEX "index.html"
 #define HTML  ".html"

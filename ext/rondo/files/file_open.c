@@ -10,23 +10,30 @@
 #include <limits.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "system/fd.h"
+#include "system/platform.h"
+
+#ifdef RD_LINUX
+#include <sys/syscall.h>
+#endif
 #if defined(SYS_openat2) && __has_include(<linux/openat2.h>)
 #include <linux/openat2.h>
 #endif
-
-#include "system/fd.h"
 
 /* Any rename in the whole system may disturb a lookup that passes through "..". */
 enum { TRIES = 128 };
 
 enum {
-    LOOK = O_PATH | O_CLOEXEC,
-    LOOK_FOLDER = LOOK | O_DIRECTORY,
+    LOOK_FOLDER = RD_OPEN_FOLDER | O_DIRECTORY | O_CLOEXEC,
     /* Does not wait for the writer of a FIFO, and does not acquire a terminal. */
     READ = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+#ifdef O_PATH
+    LOOK = O_PATH | O_CLOEXEC,
+#else
+    LOOK = READ,
+#endif
 };
 
 static int open_by_kernel(int root, const char *name, int flags, uint64_t resolve) {
@@ -44,6 +51,21 @@ static int open_by_kernel(int root, const char *name, int flags, uint64_t resolv
 #endif
 }
 
+/* Without O_PATH looking is opening: then the kind of the file is checked before. Between the two
+ * it may become another one. */
+static bool may_open(int folder, const char *segment) {
+#ifdef O_PATH
+    (void)folder, (void)segment;
+    return true;
+#else
+    struct stat info;
+
+    if (fstatat(folder, segment, &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+    errno = ENOENT;
+    return S_ISREG(info.st_mode) || S_ISDIR(info.st_mode);
+#endif
+}
+
 /* O_PATH opens a symlink itself instead of following it; the result is neither a folder nor a
  * file. */
 static int open_segment(int folder, const char *name, size_t len, int flags) {
@@ -55,6 +77,7 @@ static int open_segment(int folder, const char *name, size_t len, int flags) {
     }
     memcpy(segment, name, len);
     segment[len] = 0;
+    if (!may_open(folder, len ? segment : ".")) return -1;
     return openat(folder, len ? segment : ".", flags | O_NOFOLLOW);
 }
 
@@ -128,6 +151,8 @@ int rd_file_open(const rd_file_root *root, const char *name, struct stat *info) 
     return open_regular(root, name, READ, info);
 }
 
+#ifdef RESOLVE_CACHED
+
 /* Errors for which open_regular() reports that nothing is there. A lookup that would have to ask
  * the disk ends with EAGAIN; an older kernel returns EINVAL. */
 static bool is_final(int error) {
@@ -136,16 +161,20 @@ static bool is_final(int error) {
 }
 
 bool rd_file_is_absent(const rd_file_root *root, const char *name) {
-#ifdef RESOLVE_CACHED
     if (!root->has_openat2) return false;
     const int fd = open_by_kernel(root->fd, name, LOOK, RESOLVE_CACHED);
     if (fd >= 0) close(fd);
     return fd < 0 && is_final(errno);
+}
+
 #else
+
+bool rd_file_is_absent(const rd_file_root *root, const char *name) {
     (void)root, (void)name;
     return false;
-#endif
 }
+
+#endif
 
 /* Returns 1, 0, or -1 when it cannot be known now. Sandboxes return various errors (ENOSYS,
  * EPERM). */

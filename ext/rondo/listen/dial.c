@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "system/socket.h"
 
 #define STAGGER_MS 250 /* RFC 8305, section 5 */
 #define BUSY_MS    20  /* before a Unix socket whose queue is full is tried again */
@@ -47,7 +48,7 @@ static int open_socket(rd_dialer *dialer, const rd_target *target) {
         errno = EMFILE;
         return -1;
     }
-    const int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = rd_socket_open(family, false);
     if (fd < 0) return -1;
     rd_ledger_add(dialer->ledger, RD_LEDGER_DESCRIPTORS, 1);
     if (dialer->nodelay && family != AF_UNIX) {

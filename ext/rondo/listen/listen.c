@@ -19,6 +19,8 @@
 
 #include "base/alloc.h"
 #include "listen/listener.h"
+#include "system/platform.h"
+#include "system/socket.h"
 
 static void prepare(rd_listener *listener, const rd_transport *transport) {
     memset(listener, 0, sizeof(*listener));
@@ -103,7 +105,7 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
         rd_listener_close(listener);
         return -EADDRNOTAVAIL;
     }
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = rd_socket_open(found->ai_family, false);
     listener->source.fd = fd;
     int code = fd < 0 ? errno : bind_tcp(fd, found, options);
     freeaddrinfo(found);
@@ -116,7 +118,7 @@ int rd_listen_tcp(rd_listener *listener, const char *host, uint16_t port,
 static bool is_stale(const struct sockaddr_un *address, socklen_t len) {
     struct stat info;
     if (lstat(address->sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) return false;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = rd_socket_open(AF_UNIX, false);
     if (fd < 0) return false;
     int result = connect(fd, (const struct sockaddr *)address, len);
     bool refused = result != 0 && errno == ECONNREFUSED;
@@ -163,7 +165,7 @@ int rd_listen_unix(rd_listener *listener, const char *path, const rd_listen_opti
     if (path[0] == '@') address.sun_path[0] = '\0';
     socklen_t len =
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path_len + (path[0] == '@' ? 0 : 1));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = rd_socket_open(AF_UNIX, false);
     listener->source.fd = fd;
     int code = fd < 0 ? errno : bind_unix(fd, &address, len, options);
     if (code != 0) return fail(listener, code, error, what);

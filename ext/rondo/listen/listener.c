@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "system/platform.h"
+#include "system/socket.h"
 
 #define BACKOFF_MS 100
 
@@ -62,7 +64,7 @@ static void back_off(rd_listener *listener) {
 static void refuse_one(rd_listener *listener) {
     if (listener->spare_fd >= 0) {
         close(listener->spare_fd);
-        int fd = accept4(listener->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = rd_socket_accept(listener->source.fd, NULL, NULL);
         if (fd >= 0) {
             ssize_t sent =
                 send(fd, listener->busy.ptr, listener->busy.len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -101,8 +103,7 @@ int rd_listener_accept(rd_listener *listener, int most) {
         struct sockaddr_storage from;
         socklen_t len = sizeof(from);
         from.ss_family = AF_UNSPEC;
-        int fd = accept4(listener->source.fd, (struct sockaddr *)&from, &len,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = rd_socket_accept(listener->source.fd, (struct sockaddr *)&from, &len);
         if (fd < 0) {
             if (is_transient(errno)) {
                 count++;

@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#ifdef __linux__
+#include "system/platform.h"
+
+#ifdef RD_LINUX
 #include <linux/filter.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -24,7 +26,7 @@
 #define FIRST_STEP_MS 2
 #define LAST_STEP_MS  128
 
-#ifdef __linux__
+#ifdef RD_LINUX
 
 /* The filter sees each segment from its TCP header on. Connections inherit it, without effect. */
 static int hold_back(int fd) {

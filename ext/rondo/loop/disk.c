@@ -5,10 +5,10 @@
  */
 #include "loop/disk.h"
 
-#include <errno.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "system/condition.h"
 #include "system/thread_start.h"
 
 #define PATIENCE_S 1
@@ -138,14 +138,10 @@ static rd_disk_lane *lane_of(rd_disk *disk, uint64_t volume) {
 static rd_disk *disk_of(rd_loop *loop) {
     if (loop->disk != NULL) return loop->disk;
     rd_disk *disk = rd_alloc_zero(sizeof(*disk));
-    pthread_condattr_t monotonic;
     disk->loop = loop;
     disk->refs = 1;
     pthread_mutex_init(&disk->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&disk->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    rd_condition_init(&disk->changed);
     for (int i = 0; i < RD_DISK_LANES; i++) {
         rd_list_init(&disk->lanes[i].jobs);
         pthread_cond_init(&disk->lanes[i].has_jobs, NULL);
@@ -202,7 +198,7 @@ static bool await_threads(rd_disk *disk) {
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += PATIENCE_S;
     while (disk->refs > 1) {
-        if (pthread_cond_timedwait(&disk->changed, &disk->lock, &until) == ETIMEDOUT) return false;
+        if (!rd_condition_wait_until(&disk->changed, &disk->lock, &until)) return false;
     }
     return true;
 }

@@ -8,16 +8,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/eventfd.h>
-#endif
 
 #include "system/clock.h"
+#include "system/fd.h"
+#include "system/platform.h"
+
+#ifdef RD_LINUX
+#include <sys/eventfd.h>
+#endif
 
 static void on_wakeup(rd_source *source, unsigned ready) {
     (void)ready;
     uint64_t count[8];
-    while (read(source->fd, count, sizeof(count)) == (ssize_t)sizeof(count)) {
+    while (read(source->fd, count, sizeof(count)) == (ssize_t)sizeof(count)) { /* a pipe is full */
     }
     rd_loop_run_posted(RD_CONTAINER(source, rd_loop, wakeup));
 }
@@ -57,9 +60,26 @@ void rd_loop_refresh(rd_loop *loop) {
     loop->now_ms = loop->now_ns / 1000000;
 }
 
+/* One descriptor for both ends if the system has such a thing, else a pipe. */
+static int open_ends(int ends[2]) {
+#ifdef RD_LINUX
+    ends[0] = ends[1] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return ends[0] < 0 ? -1 : 0;
+#else
+    if (pipe(ends) != 0) return -1;
+    if (rd_fd_prepare(ends[0], false) == 0 && rd_fd_prepare(ends[1], false) == 0) return 0;
+    rd_close_keeping_errno(ends[0]);
+    rd_close_keeping_errno(ends[1]);
+    return -1;
+#endif
+}
+
 static int open_wakeup(rd_loop *loop) {
-    loop->wakeup = (rd_source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), .on_ready = on_wakeup};
-    return loop->wakeup.fd < 0 ? -1 : rd_loop_add(loop, &loop->wakeup, RD_READABLE);
+    int ends[2] = {-1, -1};
+    const int result = open_ends(ends);
+    loop->wakeup = (rd_source){.fd = result == 0 ? ends[0] : -1, .on_ready = on_wakeup};
+    loop->wakes = ends[1];
+    return result == 0 ? rd_loop_add(loop, &loop->wakeup, RD_READABLE) : -1;
 }
 
 int rd_loop_init(rd_loop *loop, bool poll_only) {
@@ -101,6 +121,7 @@ void rd_loop_clear(rd_loop *loop) {
 }
 
 void rd_loop_abandon(rd_loop *loop) {
+    if (loop->wakeup.fd >= 0 && loop->wakes != loop->wakeup.fd) close(loop->wakes);
     if (loop->wakeup.fd >= 0) close(loop->wakeup.fd);
     loop->ops->close(loop->poller);
 }
@@ -138,8 +159,8 @@ void rd_loop_wakeup(rd_loop *loop) {
 
 void rd_loop_interrupt(rd_loop *loop) {
     uint64_t one = 1;
-    ssize_t written = write(loop->wakeup.fd, &one, sizeof(one));
-    (void)written; /* when the counter is full, the sleeper wakes anyway */
+    ssize_t written = write(loop->wakes, &one, sizeof(one));
+    (void)written; /* when the counter or the pipe is full, the sleeper wakes anyway */
 }
 
 int64_t rd_loop_timeout(rd_loop *loop) {

@@ -60,6 +60,7 @@ typedef struct rd_loop {
     bool lock_held;
     atomic_bool sleeping; /* a thread sleeps in wait() and must be woken */
     rd_source wakeup;
+    int wakes; /* the descriptor to write to; that of the source, or the other end of a pipe */
     pthread_mutex_t posted_lock;
     rd_list posted;
     struct rd_disk *disk; /* created for the first job; see disk.h */

@@ -17,6 +17,13 @@
 
 #define EVENTS_MAX 256
 
+/* musl has no such macro, and cannot parse a call of it. */
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 35)
+#define HAS_PWAIT2 1
+#endif
+#endif
+
 struct rd_poller {
     int fd;
 };
@@ -62,14 +69,15 @@ static unsigned readiness(uint32_t events) {
     return ready;
 }
 
-/* Waits below a millisecond need epoll_pwait2 (Linux 5.11, glibc 2.35). */
+/* Waits below a millisecond need epoll_pwait2 (Linux 5.11, glibc 2.35). Sandboxes that do not know
+ * it return EPERM. */
 static int wait_for(rd_poller *poller, struct epoll_event *events, int capacity,
                     int64_t timeout_us) {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+#ifdef HAS_PWAIT2
     if (timeout_us > 0 && timeout_us < 1000) {
         const struct timespec timeout = rd_clock_timespec((uint64_t)timeout_us * 1000);
         int count = epoll_pwait2(poller->fd, events, capacity, &timeout, NULL);
-        if (count >= 0 || errno != ENOSYS) return count;
+        if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
     }
 #endif
     int64_t timeout_ms = timeout_us < 0 ? -1 : timeout_us / 1000;

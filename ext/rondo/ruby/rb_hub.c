@@ -286,7 +286,8 @@ static VALUE descriptors_of(rd_hub_thread *hub) {
  * whole state, which the caller owns, and numbers of the links with their descriptors */
 static VALUE hub_save(VALUE self) {
     rd_hub_thread *hub = hub_of(self);
-    const int fd = memfd_create("rondo hub", MFD_CLOEXEC);
+    bool can_be_sealed;
+    const int fd = rd_fd_nameless("rondo hub", &can_be_sealed);
     if (fd < 0) rb_sys_fail("hub");
     if (rd_hub_thread_save(hub, fd) != 0) {
         rd_close_keeping_errno(fd);

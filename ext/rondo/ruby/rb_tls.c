@@ -272,17 +272,27 @@ static bool write_all(int fd, const char *bytes, size_t len) {
     return true;
 }
 
-/* Bytes that no disk ever has, and that nobody can change: for keys on their way to a worker.
+static bool forbid_changes(int fd) {
+#ifdef F_ADD_SEALS
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+#else
+    (void)fd;
+    return true;
+#endif
+}
+
+/* Bytes that no disk ever has, and that nobody can change if the system can forbid it: for keys on
+ * their way to a worker.
  * @param bytes [String]
  * @return [Integer] a descriptor that the caller owns, at the end of what was written */
 static VALUE tls_seal(VALUE self, VALUE bytes) {
     (void)self;
     StringValue(bytes);
-    const int fd = memfd_create("rondo tls", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    bool can_be_sealed;
+    const int fd = rd_fd_nameless_secret("rondo tls", &can_be_sealed);
     if (fd < 0) rb_sys_fail("tls");
-    const unsigned seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
     if (!write_all(fd, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes)) ||
-        fcntl(fd, F_ADD_SEALS, seals) != 0) {
+        (can_be_sealed && !forbid_changes(fd))) {
         rd_close_keeping_errno(fd);
         rb_sys_fail("tls");
     }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "protocol/protocols.h"
 #include "server/server.h"
+#include "system/socket.h"
 
 /* The line of a stream's request, or NULL. */
 static rd_line *line_of(const rd_request *request) {
@@ -63,7 +64,7 @@ static void come_back(rd_line *line) {
 
 bool rd_forward_begin(rd_server *server, rd_request *request, int64_t to) {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return false;
+    if (rd_socket_pair(pair, false) != 0) return false;
     const bool is_sent = send_request(server, request, pair[1], to);
     close(pair[1]);
     if (!is_sent) {

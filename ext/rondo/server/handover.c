@@ -10,6 +10,7 @@
 #include "system/clock.h"
 #include "protocol/protocols.h"
 #include "server/server.h"
+#include "system/socket.h"
 
 #define LOOKED_AT        128 /* requests of the queue in a turn */
 #define MOVED_PER_TURN   16

@@ -14,6 +14,8 @@
 #include "base/alloc.h"
 #include "server/budgets.h"
 #include "server/server.h"
+#include "system/fd.h"
+#include "system/socket.h"
 
 #define MAGIC         0x52444831u
 #define MAGIC_NAMED   0x52444832u /* names precede the bytes */
@@ -163,7 +165,7 @@ static void complete_header(rd_handover *handover, int64_t to, size_t names, siz
 static bool send_message(int outbox, const struct iovec *iov, size_t count, int fd) {
     rd_rights control = {.room = {0}};
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov,
-                             .msg_iovlen = count,
+                             .msg_iovlen = (rd_iovec_count)count,
                              .msg_control = control.room,
                              .msg_controllen = sizeof(control.room)};
     struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
@@ -251,6 +253,7 @@ static size_t receive_message(int inbox, rd_handover_header *header, char *bytes
                              .msg_controllen = CMSG_LEN(sizeof(int))};
     const ssize_t len = recvmsg(inbox, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     *fd = len < 0 ? -1 : descriptor_of(&message);
+    if (MSG_CMSG_CLOEXEC == 0 && *fd >= 0) rd_fd_prepare(*fd, false);
     return len < 0 ? 0 : (size_t)len;
 }
 

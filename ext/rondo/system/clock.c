@@ -27,5 +27,9 @@ int64_t rd_clock_wall_us(void) {
 }
 
 int64_t rd_clock_wall_seconds(void) {
+#ifdef CLOCK_REALTIME_COARSE
     return read_clock(CLOCK_REALTIME_COARSE).tv_sec;
+#else
+    return read_clock(CLOCK_REALTIME).tv_sec;
+#endif
 }

@@ -10,13 +10,14 @@
 
 #include "system/fd.h"
 #include "system/memory.h"
+#include "system/platform.h"
 
 #define FREE_PART   2
 #define MEMORY_PART 4
 
 uint64_t rd_disk_room_for_bodies(const char *path) {
     struct statvfs info;
-    const int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int folder = open(path, RD_OPEN_FOLDER | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return UINT64_MAX; /* then opening a file will fail, too */
     const bool is_known = fstatvfs(folder, &info) == 0;
     const bool is_in_memory = rd_fd_is_in_memory(folder);

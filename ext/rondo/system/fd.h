@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Closing a descriptor after a failure, and the kind of file system a descriptor belongs to. Any
- * thread.
+ * Closing a descriptor after a failure, its flags, the kind of file system it belongs to, and files
+ * without a name. Any thread.
  */
 #ifndef RD_SYSTEM_FD_H
 #define RD_SYSTEM_FD_H
@@ -19,5 +19,17 @@ static inline void rd_close_keeping_errno(int fd) {
 
 /* Whether the file system has no disk (tmpfs, ramfs). May block on a network file system. */
 bool rd_fd_is_in_memory(int fd);
+
+/* No program inherits the descriptor, and it blocks or not. For systems where the call that opened
+ * it cannot say so. Returns 0, or -1 with errno set. */
+int rd_fd_prepare(int fd, bool blocks);
+
+/* A file that only its descriptor leads to, which no program inherits. It is memory. Where the
+ * system has no such files, or forbids them, it is one of /dev/shm, else of /tmp, whose name is
+ * gone: that cannot be sealed. Returns -1 with errno on failure. */
+int rd_fd_nameless(const char *name, bool *can_be_sealed);
+
+/* The same for what no disk may have: on Linux it fails with ENOTSUP if the file has one. */
+int rd_fd_nameless_secret(const char *name, bool *can_be_sealed);
 
 #endif

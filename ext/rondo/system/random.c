@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * getrandom(2); see random.h.
+ * getrandom(2), elsewhere getentropy(3); see random.h.
  */
 #include "system/random.h"
 
@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/types.h>
+#include <unistd.h>
+
+#include "system/platform.h"
+
+#ifdef RD_LINUX
 
 /* Up to 256 bytes come at once, and no signal interrupts that. Before the system has booted it
  * waits. */
@@ -18,3 +23,17 @@ void rd_random(void *bytes, size_t len) {
     } while (got < 0 && errno == EINTR);
     if (got < 0 || (size_t)got != len) abort();
 }
+
+#else
+
+void rd_random(void *bytes, size_t len) {
+    enum { MOST = 256 };
+    for (char *at = bytes; len > 0;) {
+        const size_t part = len < MOST ? len : MOST;
+        if (getentropy(at, part) != 0) abort();
+        at += part;
+        len -= part;
+    }
+}
+
+#endif

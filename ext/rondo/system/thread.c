@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state of a thread from proc(5); see thread.h. It is the field behind the name. The name is in
- * parentheses and may contain parentheses itself.
+ * The state of a thread from proc(5); see thread.h. Other systems do not say. It is the field
+ * behind the name. The name is in parentheses and may contain parentheses itself.
  */
 #include "system/thread.h"
 
@@ -11,13 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef __linux__
+#include "system/platform.h"
+
+#ifdef RD_LINUX
 #include <sys/prctl.h>
 #endif
 
 rd_thread rd_thread_self(void) {
-    rd_thread self = {.id = gettid()};
+    rd_thread self = {.id = 0};
+#ifdef RD_LINUX
+    self.id = gettid();
     if (pthread_getcpuclockid(pthread_self(), &self.cpu_clock) != 0) self.id = 0;
+#endif
     return self;
 }
 
@@ -51,7 +56,7 @@ uint64_t rd_process_cpu_ns(void) {
 }
 
 void rd_thread_be_punctual(void) {
-#ifdef __linux__
+#ifdef RD_LINUX
     prctl(PR_SET_TIMERSLACK, 1UL);
 #endif
 }

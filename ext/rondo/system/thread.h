@@ -12,7 +12,7 @@
 #include <time.h>
 
 typedef struct rd_thread {
-    pid_t id; /* 0: no thread */
+    pid_t id; /* 0: no thread, or the system does not say */
     clockid_t cpu_clock;
 } rd_thread;
 

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "system/clock.h"
 #include "system/fd.h"
+#include "system/platform.h"
 
 #define MAGIC  UINT64_C(0x7c1e4b61a5d2309f) /* of this layout */
 #define PLACES (RD_TICKET_KEYS_GOOD + 1)
@@ -41,7 +42,7 @@ struct rd_ticket_keys {
 /* Nobody can cut it off beneath a reader. From here on no process can write to it, except through
  * what is mapped already. Systems without that seal have the others. */
 static void seal(int fd) {
-#ifdef __linux__
+#ifdef RD_LINUX
     const int size = F_SEAL_SHRINK | F_SEAL_GROW;
 #ifdef F_SEAL_FUTURE_WRITE
     if (fcntl(fd, F_ADD_SEALS, size | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) return;
@@ -52,24 +53,22 @@ static void seal(int fd) {
 #endif
 }
 
+#ifdef RD_LINUX
+/* Where memfd_create(2) is missing or forbidden: a file of tmpfs takes no seals, and its name is
+ * gone. */
+static bool is_file_of_old(int fd, int seals) {
+    struct stat file;
+    return seals == F_SEAL_SEAL && fstat(fd, &file) == 0 && file.st_nlink == 0;
+}
+#endif
+
 static bool is_sealed(int fd) {
-#ifdef __linux__
+#ifdef RD_LINUX
     const int wanted = F_SEAL_SHRINK | F_SEAL_GROW, seals = fcntl(fd, F_GET_SEALS);
-    return seals >= 0 && (seals & wanted) == wanted;
+    return seals >= 0 && ((seals & wanted) == wanted || is_file_of_old(fd, seals));
 #else
     (void)fd;
     return true;
-#endif
-}
-
-static int nameless_file(void) {
-#ifdef __linux__
-    return memfd_create("rondo tickets", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-#else
-    char path[] = "/tmp/rondo-tickets-XXXXXX";
-    const int fd = mkostemp(path, O_CLOEXEC);
-    if (fd >= 0) unlink(path);
-    return fd;
 #endif
 }
 
@@ -103,7 +102,8 @@ rd_ticket_keys *rd_ticket_keys_open(int fd) {
 }
 
 static rd_ticket_keys *create(void) {
-    const int fd = nameless_file();
+    bool can_be_sealed;
+    const int fd = rd_fd_nameless_secret("rondo tickets", &can_be_sealed);
     if (fd < 0) return NULL;
     rd_ticket_memory *memory = NULL;
     if (ftruncate(fd, (off_t)sizeof(*memory)) == 0) memory = map(fd, PROT_READ | PROT_WRITE);
@@ -111,7 +111,7 @@ static rd_ticket_keys *create(void) {
         rd_close_keeping_errno(fd);
         return NULL;
     }
-    seal(fd);
+    if (can_be_sealed) seal(fd);
     memory->magic = MAGIC;
     return new_keys(memory, fd, true);
 }

@@ -38,7 +38,7 @@ static rd_slice next_piece(const struct iovec *iov, int count, size_t done, char
     return rd_slice_of(room, len);
 }
 
-static bool encrypt(rd_tls *tls, rd_slice piece) {
+static bool encrypt_piece(rd_tls *tls, rd_slice piece) {
     size_t written = 0;
     if (SSL_write_ex(tls->ssl, piece.ptr, piece.len, &written) == 1) {
         assert(written == piece.len);
@@ -60,7 +60,7 @@ static ssize_t encrypt_all(rd_conn *conn, const struct iovec *iov, int count, si
     bool works = true;
     while (works && taken < len && goes_on(conn)) {
         const rd_slice piece = next_piece(iov, count, taken, flow->plain);
-        works = encrypt(rd_tls_of(conn), piece);
+        works = encrypt_piece(rd_tls_of(conn), piece);
         if (works) taken += piece.len;
     }
     rd_tls_leave(flow, works);
@@ -87,7 +87,7 @@ static ssize_t encrypt_file(rd_conn *conn, int fd, off_t offset, size_t len) {
     for (ssize_t at = 0; works && at < got; at += RD_TLS_RECORD_BYTES) {
         const size_t left = (size_t)(got - at),
                      part = left < RD_TLS_RECORD_BYTES ? left : RD_TLS_RECORD_BYTES;
-        works = encrypt(rd_tls_of(conn), rd_slice_of(flow->plain + at, part));
+        works = encrypt_piece(rd_tls_of(conn), rd_slice_of(flow->plain + at, part));
     }
     rd_tls_leave(flow, works);
     return works ? got : -1;

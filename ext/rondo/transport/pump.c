@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "system/socket.h"
 
 typedef struct rd_pump {
     rd_conn *other;    /* NULL: it is closed */
@@ -160,7 +161,7 @@ static void pass_input(rd_conn *conn) {
 
 int rd_pump_begin(rd_conn *conn, rd_pump_head head) {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) return -1;
+    if (rd_socket_pair(pair, false) != 0) return -1;
     conn->protocol->on_close(conn);
     rd_conn_switch(conn, &pump);
     rd_conn *inner = rd_conn_open_inner(conn, pair[0], &pump);

@@ -4,21 +4,25 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <linux/sockios.h>
-#endif
 
 #include "base/apart.h"
+#include "system/platform.h"
+#include "system/socket.h"
 #include "transport/conn.h"
 #include "transport/transport.h"
 
+#ifdef RD_LINUX
+#include <linux/sockios.h>
+#include <sys/sendfile.h>
+#endif
+
 #define JOINED_BYTES 4096
+#define COPIED_BYTES 16384
 
 static ssize_t tcp_read(rd_conn *conn, char *bytes, size_t len) {
     ssize_t got;
@@ -54,7 +58,7 @@ RD_APART static ssize_t send_pieces(int fd, const struct iovec *iov, int count, 
     struct iovec joined = {.iov_base = bytes};
     if (join(&joined, iov, count)) return send_piece(fd, &joined, flags);
     const struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)iov,
-                                   .msg_iovlen = (size_t)count};
+                                   .msg_iovlen = (rd_iovec_count)count};
     ssize_t sent;
     do {
         sent = sendmsg(fd, &message, flags);
@@ -67,12 +71,27 @@ static ssize_t tcp_write(rd_conn *conn, const struct iovec *iov, int count, bool
     return count == 1 ? send_piece(fd, iov, flags) : send_pieces(fd, iov, count, flags);
 }
 
+/* For systems without sendfile(2), and files that it does not take. */
+RD_APART static ssize_t send_copy(int to, int fd, off_t offset, size_t len) {
+    char bytes[COPIED_BYTES];
+    ssize_t got;
+    do {
+        got = pread(fd, bytes, len < sizeof(bytes) ? len : sizeof(bytes), offset);
+    } while (got < 0 && errno == EINTR);
+    if (got <= 0) return got;
+    const struct iovec piece = {bytes, (size_t)got};
+    return send_piece(to, &piece, MSG_NOSIGNAL);
+}
+
 static ssize_t tcp_send_file(rd_conn *conn, int fd, off_t offset, size_t len) {
+#ifdef RD_LINUX
     ssize_t sent;
     do {
         sent = sendfile(conn->source.fd, fd, &offset, len);
     } while (sent < 0 && errno == EINTR);
-    return sent;
+    if (sent >= 0 || (errno != EINVAL && errno != ENOSYS && errno != EPERM)) return sent;
+#endif
+    return send_copy(conn->source.fd, fd, offset, len);
 }
 
 static void tcp_shutdown_write(rd_conn *conn) {
@@ -93,6 +112,9 @@ static uint32_t tcp_count_unread(rd_conn *conn) {
     int bytes = 0;
 #ifdef SIOCOUTQ
     if (ioctl(conn->source.fd, SIOCOUTQ, &bytes) != 0) bytes = 0;
+#elif defined(SO_NWRITE) /* macOS */
+    socklen_t len = sizeof(bytes);
+    if (getsockopt(conn->source.fd, SOL_SOCKET, SO_NWRITE, &bytes, &len) != 0) bytes = 0;
 #else
     (void)conn;
 #endif
@@ -120,8 +142,12 @@ void rd_tcp_keep_alive(int fd, unsigned silence_s) {
     const int seconds = silence_s > INT16_MAX ? INT16_MAX : (int)silence_s;
     if (seconds == 0) return;
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-#ifdef TCP_KEEPIDLE
+#if defined(TCP_KEEPIDLE)
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+#elif defined(TCP_KEEPALIVE) /* macOS */
+    set_option(fd, IPPROTO_TCP, TCP_KEEPALIVE, seconds);
+#endif
+#if defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds < 30 ? seconds : 30);
     set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
 #endif

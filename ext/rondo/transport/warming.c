@@ -27,7 +27,8 @@ static rd_file_memory look(const rd_file *file, off_t offset) {
     } while (got < 0 && errno == EINTR);
     if (got >= 0) return RD_FILE_WARM;
     if (errno == EAGAIN) return RD_FILE_COLD;
-    const bool is_unknown = errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL;
+    const bool is_unknown =
+        errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM || errno == EINVAL;
     return is_unknown ? RD_FILE_BLIND : RD_FILE_WARM;
 }
 #else
