@@ -80,7 +80,7 @@ class MetricsTest < Minitest::Test
 
   def test_every_number_of_the_scoreboard_is_there
     facts = %i[pid generation state started_ms ready_ms last_turn_ms ruby_turn_ms oldest_call_ms
-               oldest_task_ms stuck_ms call_us]
+               oldest_task_ms stuck_ms call_us watched_ms]
     names = @board.row(0).keys - facts
     families = self.families.keys
     assert_empty(names.reject { |name| families.include?("rondo_#{name}") || families.include?("rondo_#{name}_total") })

@@ -9,7 +9,7 @@ require "json"
 require "securerandom"
 require "socket"
 require "rondo"
-require "rondo/status_page/application"
+require "rondo/status_page/page"
 
 module Rondo
   # Opens, starts and ends the control server, and carries out its verbs.
@@ -143,7 +143,7 @@ module Rondo
       @log = log
       @core = Core.new(scoreboard, { token: token, cluster: cluster, room: room, verbs: verbs(data_only),
                                      versions: JSON.generate(Control.versions), about: Control.labels,
-                                     page: StatusPage::Page.html, page_policy: StatusPage::Page.policy,
+                                     page: StatusDocument.html, page_policy: StatusDocument.policy,
                                      answer_timeout_ms: answer_timeout_ms })
       @lines = UNIXSocket.for_fd(@core.process_fd)
     end

@@ -65,8 +65,8 @@ module Rondo
 
     def page
       [200, { "content-type" => "text/html; charset=utf-8", "cache-control" => "no-store",
-              "content-security-policy" => Page.policy, "referrer-policy" => "no-referrer",
-              "x-content-type-options" => "nosniff" }, [Page.html]]
+              "content-security-policy" => StatusDocument.policy, "referrer-policy" => "no-referrer",
+              "x-content-type-options" => "nosniff" }, [StatusDocument.html]]
     end
 
     def stats

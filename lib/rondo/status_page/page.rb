@@ -7,46 +7,44 @@
 require "digest"
 
 module Rondo
-  class StatusPage
-    # The document, and what a browser may do with it.
-    # @api private
-    module Page
-      # A line that is only for who reads the file.
-      COMMENT = %r{\A(?:|// .*|/\* .*\*/|<!-- .*-->)\z}
-      private_constant :COMMENT
+  # The document of the status page, and what a browser may do with it.
+  # @api private
+  module StatusDocument
+    # A line that is only for who reads the file.
+    COMMENT = %r{\A(?:|// .*|/\* .*\*/|<!-- .*-->)\z}
+    private_constant :COMMENT
 
-      # @return [String] HTML
-      def self.html
-        @html ||= read("page.html").sub("/*css*/") { css }.sub("/*js*/") { script }.freeze
-      end
-
-      # @return [String] Content-Security-Policy: nothing is loaded but events, and nothing runs but what the page has
-      def self.policy
-        "default-src 'none'; script-src '#{hash_of(script)}'; style-src '#{hash_of(css)}'; connect-src 'self'; " \
-          "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-      end
-
-      def self.css
-        read("page.css").gsub(/\s*([{};,])\s*/, '\1').gsub(": ", ":")
-      end
-      private_class_method :css
-
-      def self.script
-        read("page.js").gsub(/ (=>?|[=!]==|\+|&&) /, '\1')
-      end
-      private_class_method :script
-
-      def self.hash_of(text)
-        "sha256-#{Digest::SHA256.base64digest(text)}"
-      end
-      private_class_method :hash_of
-
-      # As lean as it is served: lines without what indents them, and without comments of whole lines.
-      def self.read(name)
-        lines = File.readlines(File.join(__dir__, name), chomp: true, encoding: Encoding::UTF_8).map(&:strip)
-        lines.grep_v(COMMENT).join("\n")
-      end
-      private_class_method :read
+    # @return [String] HTML
+    def self.html
+      @html ||= read("page.html").sub("/*css*/") { css }.sub("/*js*/") { script }.freeze
     end
+
+    # @return [String] Content-Security-Policy: nothing is loaded but events, and nothing runs but what the page has
+    def self.policy
+      "default-src 'none'; script-src '#{hash_of(script)}'; style-src '#{hash_of(css)}'; connect-src 'self'; " \
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    end
+
+    def self.css
+      read("page.css").gsub(/\s*([{};,])\s*/, '\1').gsub(": ", ":")
+    end
+    private_class_method :css
+
+    def self.script
+      read("page.js").gsub(/ (=>?|[=!]==|\+|&&) /, '\1')
+    end
+    private_class_method :script
+
+    def self.hash_of(text)
+      "sha256-#{Digest::SHA256.base64digest(text)}"
+    end
+    private_class_method :hash_of
+
+    # As lean as it is served: lines without what indents them, and without comments of whole lines.
+    def self.read(name)
+      lines = File.readlines(File.join(__dir__, name), chomp: true, encoding: Encoding::UTF_8).map(&:strip)
+      lines.grep_v(COMMENT).join("\n")
+    end
+    private_class_method :read
   end
 end
