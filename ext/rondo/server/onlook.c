@@ -20,8 +20,9 @@
 /* Appends what there is room for in ASCII. Returns the length. */
 static size_t add_ascii(char *to, size_t room, size_t at, rd_slice text) {
     for (size_t i = 0; i < text.len && at < room; i++, at++) {
-        const unsigned char byte = (unsigned char)text.ptr[i];
-        to[at] = byte >= 0x20 && byte < 0x7f ? (char)byte : '?';
+        const bool is_shown = text.ptr[i] >= ' ' && text.ptr[i] <= '~';
+        to[at] = text.ptr[i];
+        if (!is_shown) to[at] = '?';
     }
     return at;
 }
