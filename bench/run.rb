@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
 # The benchmarks' command: `ruby bench/run.rb [options] [SCENARIO...]`. Chooses scenarios (files of bench/scenarios) and
-# servers (servers.rb), measures them (measure.rb) and prints or writes the report (report.rb).
+# servers (servers.rb), measures them (measure.rb) and prints or writes the report (report.rb, and
+# as HTML html_report.rb).
 # SPDX-License-Identifier: MIT
 
 require "optparse"
+require "fileutils"
+require_relative "html_report"
 require_relative "measure"
 require_relative "other_ruby"
 require_relative "report"
@@ -16,6 +19,7 @@ module Bench
   class Run
     def initialize(arguments)
       @seconds = 1.0
+      @html = "build/bench.html"
       @names = nil
       @scenarios = parser.parse(arguments)
       @scenarios = Bench.scenarios.keys if @scenarios.empty?
@@ -31,8 +35,7 @@ module Bench
       names = @scenarios.flat_map { |name| Bench.scenarios_named(name) }
       measurements = names.map { |name| measure(Bench.scenarios.fetch(name)) }
       text = Report.new(measurements, seconds: @seconds).markdown
-      @out ? File.write(@out, text) : puts(text)
-      File.write(@json, JSON.pretty_generate(raw(measurements))) if @json
+      write(text, measurements)
       0
     rescue KeyError => e
       warn "bench: no such scenario: #{e.key}; there are #{Bench.scenarios.keys.join(", ")}"
@@ -40,6 +43,14 @@ module Bench
     end
 
     private
+
+    def write(text, measurements)
+      @out ? File.write(@out, text) : puts(text)
+      File.write(@json, JSON.pretty_generate(raw(measurements))) if @json
+      FileUtils.mkdir_p(File.dirname(@html))
+      File.write(@html, HtmlReport.new(text).to_s)
+      warn "bench: the report is #{@html}"
+    end
 
     def parser
       OptionParser.new do |options|
@@ -54,6 +65,7 @@ module Bench
           @other = OtherRuby.new(version)
         end
         options.on("--out FILE", "write the Markdown there") { |file| @out = file }
+        options.on("--html FILE", "write the report with plots there (build/bench.html)") { |file| @html = file }
         options.on("--json FILE", "write every round there") { |file| @json = file }
       end
     end
