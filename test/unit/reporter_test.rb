@@ -117,7 +117,8 @@ class ReporterTest < Minitest::Test
   end
 
   def test_development_shows_the_backtrace
-    status, headers, body = reporter(development: true).handle_error(error("<b>"), ENV_OF_REQUEST)
+    env = ENV_OF_REQUEST.merge("HTTP_ACCEPT" => "text/html")
+    status, headers, body = reporter(development: true).handle_error(error("<b>"), env)
     assert_equal [500, "text/html; charset=utf-8"], [status, headers["content-type"]]
     assert_includes body.join, "RuntimeError: &lt;b&gt;"
     assert_includes body.join, "reporter_test.rb"

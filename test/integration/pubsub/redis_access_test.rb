@@ -130,7 +130,8 @@ class RedisAccessTest < RedisCase
         puts e.message
       end
     RUBY
-    env = { "RUBYOPT" => nil, "RUBYLIB" => nil, "BUNDLE_GEMFILE" => nil, "GEM_HOME" => @empty = Dir.mktmpdir, "GEM_PATH" => @empty }
+    env = %w[RUBYOPT RUBYLIB BUNDLE_GEMFILE BUNDLER_SETUP].to_h { |name| [name, nil] }
+    env.update("GEM_HOME" => @empty = Dir.mktmpdir, "GEM_PATH" => @empty)
     out, = Open3.capture2e(env, RbConfig.ruby, "-Ilib", "-e", program)
     assert_equal "Redis needs the gem redis-client: add it to the Gemfile\n", out
   ensure
