@@ -17,7 +17,7 @@ Gem::Specification.new do |spec|
 
   spec.files = Dir.chdir(__dir__) do
     Dir["lib/**/*.{rb,html,css,js}", "exe/*", "man/*.1", "ext/**/*.{c,h,def,mk,rb}", "ext/rondo/.document",
-        "examples/**/*", "docs/**/*.{md,svg}", "sig/**/*.rbs",
+        "examples/**/*", "docs/**/*.{md,svg,json}", "sig/**/*.rbs",
         "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE"]
       .select { |path| File.file?(path) }.sort
   end

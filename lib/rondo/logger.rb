@@ -118,7 +118,7 @@ module Rondo
     end
 
     def json(level, line)
-      JSON.generate(time: now, level: level, message: line)
+      JSON.generate({ time: now, level: level, pid: Process.pid, worker: @worker, message: line }.compact)
     end
 
     def now

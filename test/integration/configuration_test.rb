@@ -208,7 +208,38 @@ class ConfigurationIntegrationTest < ShellCase
     lines = server.log.lines.map { |line| JSON.parse(line) }
     assert_equal(["GET", "/a%22b", 200], lines.find { |line| line["method"] }.values_at("method", "target", "status"))
     assert_includes(lines.map { |line| line["message"] }, "- Goodbye!")
+    lines.each { |line| assert_fits line }
     assert_empty read("err")
+  end
+
+  def test_json_of_workers_and_errors
+    write "config/rondo.rb", "log_format :json\nlog_requests\nqueue_time\nworkers 2\n"
+    write "config.ru", "run ->(_env) { raise 'no \\u2028 luck' }\n"
+    server = boot(spawn: { err: File.join(@folder, "err") })
+    server.wait_for_log(/Worker 0.*booted.*Worker 1.*booted|Worker 1.*booted.*Worker 0.*booted/m)
+    Net::HTTP.get(URI("http://127.0.0.1:#{server.log[/Listening on http:\S+?:(\d+)/, 1]}/"))
+    server.stop
+    lines = [server.log, read("err")].flat_map(&:lines).map { |line| JSON.parse(line) }
+    lines.each { |line| assert_fits line }
+    assert_equal ["error"], lines.select { |line| line["worker"] }.map { |line| line["level"] }.uniq
+    assert(lines.any? { |line| line["queue_us"] })
+  end
+
+  # By docs/log.schema.json, of which this knows the words that it uses.
+  def assert_fits(line)
+    schema = JSON.parse(File.read(File.expand_path("../../docs/log.schema.json", __dir__)))
+    faults = schema["oneOf"].to_h { |kind| [kind["title"], faults(kind, line)] }
+    assert_equal 1, faults.count { |_, found| found.empty? }, "#{line}: #{faults}"
+  end
+
+  def faults(kind, line)
+    (kind["required"] - line.keys).map { |name| "no #{name}" } + line.flat_map do |name, value|
+      rule = kind["properties"][name] or next ["#{name} is not known"]
+      fits = { "type" => -> { { "string" => String, "integer" => Integer }.fetch(rule["type"]) === value }, # rubocop:disable Style/CaseEquality
+               "enum" => -> { rule["enum"].include?(value) }, "pattern" => -> { value.match?(Regexp.new(rule["pattern"])) },
+               "minimum" => -> { value >= rule["minimum"] }, "maximum" => -> { value <= rule["maximum"] } }
+      rule.keys.grep_v("description").reject { |word| fits.fetch(word).call }.map { |word| "#{name}: #{word}" }
+    end
   end
 
   def test_lines_of_a_pipe_have_time_and_worker

@@ -135,7 +135,8 @@ class StatusPageTest < ControlCase
     server = controlled("-w", "2")
     page = look(server)
     page.wait_for("#{text("#state")} === '2 workers ready'")
-    control(server, "/phased-restart", verb: :post)
+    assert_equal "200", control(server, "/phased-restart", verb: :post).code
+    server.wait_for_log(/Starting phased restart/)
     page.wait_for("document.querySelectorAll('#lives .drain').length === 2")
     page.wait_for("document.querySelectorAll('#lives .ready').length === 4")
     page.wait_for("#{text("#lives")}.includes('gen 1')")
@@ -199,11 +200,12 @@ class StatusPageTest < ControlCase
     post = Net::HTTP::Post.new("/server/stats").tap { |request| request.basic_auth("any", "open") }
     assert_equal "405", Net::HTTP.start("127.0.0.1", server.port) { |http| http.request(post) }.code
     streams = Array.new(2) { stream(server) }
-    streams.each { |socket| assert_match(/ 200 /, socket.gets) }
+    streams.each { |socket| assert_match(/event: stats/, read_until(socket, "event: stats")) } # both have their places
     refused = stream(server)
     assert_match(/ 503 /, refused.gets)
     streams.first.close
     eventually("a place") { stream(server).then { |socket| socket.gets.include?(" 200 ").tap { socket.close } } }
+    streams.last.close
     without = start
     without.wait_for_log(/Use Ctrl-C to stop/)
     assert_equal ["503", "This server has no control server: activate_control_app\n"],
@@ -264,6 +266,12 @@ class StatusPageTest < ControlCase
   def stream(server)
     request(server, "GET /server/events HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n" \
                     "Authorization: Basic #{["any:open"].pack("m0")}\r\n\r\n")
+  end
+
+  def read_until(socket, text)
+    got = +""
+    got << socket.readpartial(65_536) until got.include?(text)
+    got
   end
 
   def open_page(url, width: 1200, scheme: "light")

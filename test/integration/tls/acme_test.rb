@@ -59,6 +59,6 @@ class AcmeTest < AcmeCase
     complaints.each { |words, line| assert_match(line, rondo(*words, env: environment).err) }
     assert_match(/there is no tls_domain/, rondo("cert", "renew").err)
     write "state", "a file"
-    assert_complaint 1, /cannot make .*state.*: /, rondo("-q", *words(**away), env: environment)
+    assert_complaint 1, /tls_storage: cannot write .*state.*: /, rondo("-q", *words(**away), env: environment)
   end
 end

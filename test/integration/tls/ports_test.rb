@@ -95,7 +95,7 @@ class TLSPortsTest < TLSCase
     server = activated([HTTPS_SOCKET, HTTP_SOCKET], "--tls-domain", "app.example.com", *fetching)
     assert_redirected(server, 80)
     server.wait_for_log(/Use Ctrl-C to stop/)
-    assert_match(%r{^\* Listening on https://\[::\]:443\n\* Redirecting from http://\[::\]:80 to https$}, server.log)
+    assert_match(%r{\* Listening on https://\[::\]:443\n.*\* Redirecting from http://\[::\]:80 to https$}, server.log)
   end
 
   def test_sockets_of_systemd_and_certificates_of_ones_own
