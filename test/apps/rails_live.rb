@@ -67,7 +67,10 @@ module RailsLive
 
   # Before its first line an action keeps the thread of its request, which knows no status yet. A client that has left
   # is noticed by the first line.
+  # In development code that a test has changed is loaded anew by the next request, which waits for all others: not by
+  # one of those that do not end.
   def test_actions_that_say_nothing_and_do_not_end
+    browser.get("/up")
     names = Array.new(3) { |number| "mute #{number} #{name}".tr(" ", "-") }
     clients = names.map { |visitor| request_stream("/live/mute?name=#{visitor}") }
     names.each { |visitor| server.wait_for_log(/#{visitor} says nothing/) }
