@@ -29,7 +29,7 @@ module Rondo
         fail_here "#{verb} must be a path, not #{value.inspect}"
       end
 
-      def whole(verb, value)
+      def whole_number_of(verb, value)
         Integer(value.to_s, 10)
       rescue ArgumentError
         fail_here "#{verb} must be a number, not #{value.inspect}"

@@ -115,7 +115,7 @@ module Rondo
       # @param port [Integer, String]
       # @param host [String, nil]
       def port(port, host = nil)
-        bind Address.tcp_uri(host || default_host, whole(:port, port))
+        bind Address.tcp_uri(host || default_host, whole_number_of(:port, port))
       end
 
       # @param host [String] where `port` listens when it names no host
@@ -224,7 +224,7 @@ module Rondo
       # @param low [Integer, String]
       # @param high [Integer, String]
       def threads(low, high = low)
-        low, high = [low, high].map { |value| whole(:threads, value) }
+        low, high = [low, high].map { |value| whole_number_of(:threads, value) }
         fail_here "threads: the minimum #{low} is above the maximum #{high}" if low > high
         fail_here "threads: at least one thread is needed" if high < 1
         set(:min_threads, core_number(:min_threads, [low, 1].max))
