@@ -4,10 +4,15 @@
 #
 # Bars of a column of the README's tables, whose figures are those of bench/results.
 
-require_relative "../../lib/rondo/command/bench/chart"
+require_relative "svg"
 
 module SpeedPicture
   README = File.expand_path("../../README.md", __dir__)
+  WIDTH = 620
+  # Where bars begin, and how long the longest is.
+  LEFT = 240
+  LONGEST = 300
+  ROW = 30
 
   module_function
 
@@ -16,13 +21,27 @@ module SpeedPicture
   # @param note [String] below
   # @return [String] SVG
   def draw(column, title, note)
+    rows = figures(column)
+    most = rows.map(&:last).map(&:to_f).max
+    picture = Svg.new(WIDTH, 78 + (rows.size * ROW), title)
+    picture.text(20, 28, title, weight: "bold", size: 15)
+    rows.each_with_index { |(name, figure), index| bar(picture, 48 + (index * ROW), name, figure, most) }
+    picture.text(20, 64 + (rows.size * ROW), note, size: 12, fill: Svg::SOFT)
+    picture.to_s
+  end
+
+  def bar(picture, y, name, figure, most)
+    length = [LONGEST * figure.to_f / most, 2].max
+    picture.text(LEFT - 12, y + 14, name, anchor: "end")
+    picture.rect(LEFT, y, length, 20, name == "Rondo" ? :native : :core)
+    picture.text(LEFT + length + 8, y + 14, figure, weight: "bold")
+  end
+
+  # @return [Array<Array(String, String)>] name and figure
+  def figures(column)
     head, *rows = table_with(column)
     at = head.index(column)
-    bars = rows.filter_map do |row|
-      text = row[at].to_s
-      Rondo::Bench::Chart::Bar.new(label: row[0].delete("*"), value: text.to_f, text: text) if text.match?(/\A[\d.]+\z/)
-    end
-    Rondo::Bench::Chart.bars(title, bars, note: note, alone: true)
+    rows.map { |row| [row[0].delete("*`"), row[at]] }.select { |_, figure| figure.to_s.match?(/\A[\d.]+\z/) }
   end
 
   # @return [Array<Array<String>>] the cells of its lines, without the line below the titles
