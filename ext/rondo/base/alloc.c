@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *checked(void *ptr, size_t size) {
     if (ptr == NULL && size != 0) {
@@ -29,4 +30,10 @@ void *rd_realloc(void *ptr, size_t size) {
 
 void rd_free(void *ptr) {
     free(ptr);
+}
+
+char *rd_alloc_text(const char *text) {
+    if (text == NULL) return NULL;
+    const size_t size = strlen(text) + 1;
+    return memcpy(rd_alloc(size), text, size);
 }

@@ -14,4 +14,7 @@ void *rd_alloc_zero(size_t size);
 void *rd_realloc(void *ptr, size_t size);
 void rd_free(void *ptr);
 
+/* A copy of a string; NULL for NULL. */
+char *rd_alloc_text(const char *text);
+
 #endif

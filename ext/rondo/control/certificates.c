@@ -12,16 +12,11 @@
 
 #define DAY_S 86400
 
-static char *copy(const char *text) {
-    const size_t len = strlen(text) + 1;
-    return memcpy(rd_alloc(len), text, len);
-}
-
 void rd_certificate_list_add(rd_certificate_list *list, const rd_certificate_row *row) {
     list->rows = rd_realloc(list->rows, (list->count + 1) * sizeof(list->rows[0]));
-    list->rows[list->count++] = (rd_certificate_row){.url = copy(row->url),
-                                                     .file = copy(row->file),
-                                                     .names = copy(row->names),
+    list->rows[list->count++] = (rd_certificate_row){.url = rd_alloc_text(row->url),
+                                                     .file = rd_alloc_text(row->file),
+                                                     .names = rd_alloc_text(row->names),
                                                      .expires_s = row->expires_s};
 }
 

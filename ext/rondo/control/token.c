@@ -5,6 +5,7 @@
 #include "control/token.h"
 
 #include "base/ascii.h"
+#include "http/base64.h"
 #include "base/hex.h"
 
 #define TOKEN_MAX 512
@@ -65,36 +66,10 @@ static bool is_bearer(const char *token, const rd_request *request) {
 
 /* ---- Basic ---- */
 
-static int sextet(char letter) {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = letter != '\0' ? strchr(letters, letter) : NULL;
-    return found != NULL ? (int)(found - letters) : -1;
-}
-
-/* Decodes base64 (RFC 4648) up to its padding. Returns the length, or -1. */
-static int decode(rd_slice given, char decoded[TOKEN_MAX * 2]) {
-    uint32_t bits = 0;
-    unsigned count = 0;
-    int len = 0;
-    while (given.len > 0 && given.ptr[given.len - 1] == '=') given.len--;
-    for (size_t i = 0; i < given.len; i++) {
-        const int six = sextet(given.ptr[i]);
-        if (six < 0) return -1;
-        bits = bits << 6 | (uint32_t)six;
-        count += 6;
-        if (count < 8) continue;
-        if (len == TOKEN_MAX * 2) return -1;
-        count -= 8;
-        decoded[len++] = (char)(bits >> count & 0xff);
-    }
-    return len;
-}
-
 static bool is_basic(const char *token, const rd_request *request) {
     char decoded[TOKEN_MAX * 2];
     const rd_slice given = credentials(request, RD_SLICE("basic "));
-    const int len = given.ptr != NULL ? decode(given, decoded) : -1;
+    const ssize_t len = given.ptr != NULL ? rd_base64_decode(given, decoded, sizeof(decoded)) : -1;
     const char *colon = len > 0 ? memchr(decoded, ':', (size_t)len) : NULL;
     if (colon == NULL) return false;
     return is_equal(token, rd_slice_of(colon + 1, (size_t)(decoded + len - colon - 1)));

@@ -7,10 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "http/base64.h"
 #include "base/sha1.h"
 #include "http/field.h"
-
-static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* RFC 6455, section 1.3 */
 static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -49,7 +48,7 @@ static rd_slice only_value(const rd_head *head, const char *buf, unsigned id) {
 static bool is_key(rd_slice text) {
     if (text.len != KEY_LEN || memcmp(text.ptr + KEY_LEN - 2, "==", 2) != 0) return false;
     for (size_t i = 0; i < KEY_LEN - 2; i++)
-        if (!memchr(base64, text.ptr[i], sizeof base64 - 1)) return false;
+        if (rd_base64_value(text.ptr[i]) < 0) return false;
     return strchr("AQgw", text.ptr[KEY_LEN - 3]) != NULL;
 }
 
@@ -69,26 +68,6 @@ int rd_ws_handshake_check(const rd_head *head, const char *buf, rd_slice *key) {
     return 1;
 }
 
-/* Base64 (RFC 4648, section 4) of a number of bytes that is two more than a multiple of three: one
- * '='. */
-static void encode(const uint8_t *bytes, size_t len, char *text) {
-    size_t at = 0;
-
-    for (; len - at > 2; at += 3) {
-        const unsigned group =
-            (unsigned)bytes[at] << 16 | (unsigned)bytes[at + 1] << 8 | bytes[at + 2];
-
-        *text++ = base64[group >> 18];
-        *text++ = base64[group >> 12 & 0x3f];
-        *text++ = base64[group >> 6 & 0x3f];
-        *text++ = base64[group & 0x3f];
-    }
-    *text++ = base64[bytes[at] >> 2];
-    *text++ = base64[(bytes[at] & 0x3) << 4 | bytes[at + 1] >> 4];
-    *text++ = base64[(bytes[at + 1] & 0xf) << 2];
-    *text = '=';
-}
-
 void rd_ws_handshake_accept(rd_slice key, char accept[RD_WS_ACCEPT_LEN]) {
     char text[KEY_LEN + sizeof guid - 1];
     uint8_t digest[RD_SHA1_LEN];
@@ -97,7 +76,7 @@ void rd_ws_handshake_accept(rd_slice key, char accept[RD_WS_ACCEPT_LEN]) {
     memcpy(text, key.ptr, KEY_LEN);
     memcpy(text + KEY_LEN, guid, sizeof guid - 1);
     rd_sha1(text, sizeof text, digest);
-    encode(digest, sizeof digest, accept);
+    rd_base64_encode(digest, sizeof digest, accept);
 }
 
 static bool is_offered(const rd_head *head, const char *buf, rd_slice protocol) {

@@ -9,6 +9,9 @@
 #include "load/load_answer.h"
 #include "loop/poller.h"
 #include "system/clock.h"
+#include "system/fd.h"
+#include "system/socket.h"
+#include "system/thread.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -132,15 +135,13 @@ static void conn_ask(rd_load *load, rd_load_conn *conn, unsigned count, uint64_t
 /* ---- opening and closing ---- */
 
 static int socket_connect(const rd_load_plan *plan) {
-    int fd = socket(plan->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = rd_socket_open(plan->address.ss_family, false);
     if (fd < 0) return -1;
     int on = 1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     const struct sockaddr *address = (const struct sockaddr *)&plan->address;
     if (connect(fd, address, plan->address_len) == 0 || errno == EINPROGRESS) return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
+    rd_close_keeping_errno(fd);
     return -1;
 }
 
@@ -346,26 +347,18 @@ static void lines_make(rd_load *load) {
     }
 }
 
-static uint64_t thread_cpu_ns(void) {
-    struct timespec used;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
-}
-
 int rd_load_run(const rd_load_plan *plan, const atomic_bool *stop, rd_load_result *result) {
     *result = (rd_load_result){0};
-    rd_load load = {.plan = plan, .result = result, .ops = &rd_poller_poll};
-#ifdef RD_HAS_EPOLL
-    load.ops = &rd_poller_epoll;
-#endif
+    rd_load load = {.plan = plan, .result = result, .ops = rd_poller_choose(false)};
     load.poller = load.ops->open();
     if (load.poller == NULL) return -1;
     lines_make(&load);
     load.receive_buf = rd_alloc(RECEIVE_BYTES);
-    uint64_t before = thread_cpu_ns();
+    const rd_thread self = rd_thread_self();
+    const uint64_t before = rd_thread_cpu_ns(&self);
     run(&load, stop);
     waits_end(&load);
-    result->cpu_ns = thread_cpu_ns() - before;
+    result->cpu_ns = rd_thread_cpu_ns(&self) - before;
     rd_free(load.receive_buf);
     rd_free(load.conns);
     load.ops->close(load.poller);

@@ -44,17 +44,6 @@ void rd_loop_run_posted(rd_loop *loop) {
     }
 }
 
-static const rd_poller_ops *choose_poller(bool poll_only) {
-#if defined(RD_HAS_EPOLL)
-    return poll_only ? &rd_poller_poll : &rd_poller_epoll;
-#elif defined(RD_HAS_KQUEUE)
-    return poll_only ? &rd_poller_poll : &rd_poller_kqueue;
-#else
-    (void)poll_only;
-    return &rd_poller_poll;
-#endif
-}
-
 void rd_loop_refresh(rd_loop *loop) {
     loop->now_ns = rd_clock_ns();
     loop->now_ms = loop->now_ns / 1000000;
@@ -83,7 +72,7 @@ static int open_wakeup(rd_loop *loop) {
 }
 
 int rd_loop_init(rd_loop *loop, bool poll_only) {
-    loop->ops = choose_poller(poll_only);
+    loop->ops = rd_poller_choose(poll_only);
     loop->poller = loop->ops->open();
     if (loop->poller == NULL) return -1;
     rd_loop_refresh(loop);

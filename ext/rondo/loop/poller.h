@@ -60,4 +60,16 @@ extern const rd_poller_ops rd_poller_epoll;
 extern const rd_poller_ops rd_poller_kqueue;
 #endif
 
+/* The best one that the system has. `poll_only`: poll(2), which every system has. */
+static inline const rd_poller_ops *rd_poller_choose(bool poll_only) {
+#if defined(RD_HAS_EPOLL)
+    return poll_only ? &rd_poller_poll : &rd_poller_epoll;
+#elif defined(RD_HAS_KQUEUE)
+    return poll_only ? &rd_poller_poll : &rd_poller_kqueue;
+#else
+    (void)poll_only;
+    return &rd_poller_poll;
+#endif
+}
+
 #endif

@@ -103,11 +103,6 @@ static void on_cut(rd_conn *conn, int code) {
 
 /* ---- making one ---- */
 
-static char *copy(const char *text) {
-    const size_t size = strlen(text) + 1;
-    return memcpy(rd_alloc(size), text, size);
-}
-
 /* Endless tasks must leave a place for requests, unless there is only one. */
 static void init_tasks(rd_server *server) {
     const uint32_t places = rd_settings_places(&server->settings);
@@ -156,7 +151,7 @@ rd_server *rd_server_new(const rd_settings *settings) {
     server->conns.on_refused = on_layer_refused;
     server->http.ledger = server->http.requests.ledger = &server->conns.ledger;
     rd_endpoint_set_limits(&server->http);
-    server->body_folder = copy(rd_spool_folder());
+    server->body_folder = rd_alloc_text(rd_spool_folder());
     server->http.requests.spools.folder = server->body_folder;
     rd_budgets_init(server);
     server->score = &server->own_score;
