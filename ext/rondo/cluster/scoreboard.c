@@ -152,12 +152,16 @@ static void clear_histogram(rd_histogram *histogram) {
     atomic_store(&histogram->sum_us, 0);
 }
 
+static void remember(rd_score_left *left, const rd_score_row *row) {
+    atomic_store(&left->generation, atomic_load(&row->generation));
+    atomic_store(&left->started_ms, atomic_load(&row->started_ms));
+    atomic_store(&left->ready_ms, atomic_load(&row->ready_ms));
+    atomic_store(&left->was_told, atomic_load(&row->state) == RD_SCORE_DRAINING);
+    atomic_store(&left->pid, atomic_load(&row->pid)); /* last: who sees it has the rest */
+}
+
 void rd_score_clear(rd_score_row *row) {
-    const uint64_t pid = atomic_load(&row->pid);
-    if (pid != 0) {
-        atomic_store(&row->was_told, atomic_load(&row->state) == RD_SCORE_DRAINING);
-        atomic_store(&row->left_pid, pid);
-    }
+    if (atomic_load(&row->pid) != 0) remember(&row->left, row);
     for (size_t i = 0; i < rd_score_count; i++) rd_score_set(row, &rd_score_table[i], 0);
     clear_histogram(&row->wait);
     clear_histogram(&row->duration);

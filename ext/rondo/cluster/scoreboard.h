@@ -39,15 +39,22 @@ typedef struct rd_histogram {
     _Atomic uint64_t sum_us;
 } rd_histogram;
 
+/* The process that was in a row before, for who shows lives: it may have begun and ended between
+ * two looks. */
+typedef struct rd_score_left {
+    _Atomic uint64_t pid; /* 0: there was none */
+    _Atomic uint64_t generation, started_ms, ready_ms;
+    _Atomic uint64_t was_told; /* whether it had been told to end */
+} rd_score_left;
+
 typedef struct rd_score_row {
 #define RD_SCORE(name, kind, unit, doc) _Atomic uint64_t name;
 #include "cluster/scoreboard.def"
 #undef RD_SCORE
-    rd_histogram wait;         /* from readable to the application */
-    rd_histogram duration;     /* in the application */
-    _Atomic uint64_t left_pid; /* of the process before, which rd_score_clear() remembers */
-    _Atomic uint64_t was_told; /* whether that one had been told to end */
-    rd_shared_view view;       /* written while somebody watches, see watched_ms */
+    rd_histogram wait;     /* from readable to the application */
+    rd_histogram duration; /* in the application */
+    rd_score_left left;    /* which rd_score_clear() remembers */
+    rd_shared_view view;   /* written while somebody watches, see watched_ms */
     _Alignas(64) char end[64];
 } rd_score_row;
 
@@ -84,6 +91,11 @@ int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows);
 int rd_scoreboard_open(rd_scoreboard *board, int fd);
 
 void rd_scoreboard_close(rd_scoreboard *board);
+
+/* A number of a row, for who shows it: nothing else depends on it. */
+static inline uint64_t rd_score_load(const _Atomic uint64_t *number) {
+    return atomic_load_explicit(number, memory_order_relaxed);
+}
 
 /* Reads any number of a row by its row. */
 uint64_t rd_score_get(const rd_score_row *row, const rd_score_info *info);

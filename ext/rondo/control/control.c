@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread and its pages; see control.h. Who may see them is in access.h. Everything but start
+ * The thread and its pages; see control.h. Who may see them is in access.h, the live part of the
+ * status page in live.h. Everything but start
  * and stop happens under the lock of its own loop.
  */
 #include "control/control.h"
@@ -16,18 +17,13 @@
 #include "system/clock.h"
 #include "base/text.h"
 #include "system/thread_start.h"
-#include "control/accept_queue.h"
 #include "control/access.h"
 #include "control/commands.h"
-#include "system/memory.h"
 #include "control/metrics.h"
-#include "control/past.h"
 #include "control/reply.h"
+#include "control/live.h"
 #include "server/server.h"
 #include "control/verbs.h"
-#include "control/viewers.h"
-#include "control/views.h"
-#include "server/onlook.h"
 
 struct rd_control {
     rd_server *server;
@@ -38,16 +34,10 @@ struct rd_control {
     bool running;
     pthread_t thread;
     rd_commands commands;
-    rd_accept_queue *queues;
     rd_certificate_list certificates;
-    rd_past *past;
-    rd_viewers viewers;
-    uint64_t told; /* number of the last line of the journal that viewers have */
-    rd_timer tick;
+    rd_live *live; /* NULL: there is no server */
 };
 
-/* Whoever watches says so again within that time. */
-#define WATCHED_MS   3000
 #define WATCH_S_MOST 60
 
 /* ---- pages ---- */
@@ -86,78 +76,27 @@ static void show_ready(rd_control *control, rd_request *request) {
     rd_buffer_clear(&text);
 }
 
-static bool is_worker(const void *board, uint64_t pid) {
-    const rd_scoreboard *scores = board;
-    for (uint32_t i = 0; i < scores->row_count; i++) {
-        if (atomic_load(&scores->rows[i].pid) == pid) return true;
-    }
-    return false;
-}
-
-/* The children of a master that are not workers are molds. */
-static void measure_master(rd_report *report) {
-    report->master_bytes = rd_memory_of((uint64_t)getpid());
-    report->mold_bytes = rd_memory_of_children(is_worker, report->board);
-}
-
-/* Measures what no process keeps up to date, because the kernel can be asked for it at any time. */
-static void measure(rd_control *control) {
-    for (uint32_t i = 0; i < control->report.board->row_count; i++) {
-        rd_score_row *row = &control->report.board->rows[i];
-        uint64_t pid = atomic_load(&row->pid), bytes = pid > 0 ? rd_memory_of(pid) : 0;
-        if (bytes > 0) atomic_store(&row->rss_bytes, bytes);
-    }
-    if (control->report.cluster) measure_master(&control->report);
-    for (size_t i = 0; i < control->report.queue_count; i++) {
-        rd_accept_queue_measure(&control->queues[i]);
-    }
-}
-
-/* Tells the processes that somebody watches them. Those that nobody watches learn that somebody
- * may. */
-static void watch(rd_control *control, uint64_t for_ms) {
-    const uint64_t until_ms = for_ms > 0 ? rd_clock_ms() + for_ms : RD_MAY_BE_WATCHED;
-    for (uint32_t i = 0; i < control->report.board->row_count; i++) {
-        _Atomic uint64_t *watched = &control->report.board->rows[i].watched_ms;
-        if (until_ms > atomic_load(watched)) atomic_store(watched, until_ms);
-    }
-}
-
-/* Appends more members to a complete JSON object. */
-static void add_past(const rd_control *control, rd_buffer *text) {
-    rd_buffer_truncate(text, rd_buffer_len(text) - strlen("}\n"));
-    rd_text_add(text, ",\"samples\":");
-    rd_past_add_samples(control->past, true, text);
-    rd_text_add(text, ",\"lives\":");
-    rd_past_add_lives(control->past, text);
-    rd_text_add(text, ",\"log\":");
-    rd_views_add_lines(control->report.board->journal, 0, text);
-    rd_text_add(text, "}\n");
-}
-
 /* With `watch=SECONDS` the processes write their views for that long; with `past=1` there is also
  * what the status page shows of the last minutes. */
 static void show_stats(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
     uint64_t seconds = number_in_query(request, RD_SLICE("watch="));
     if (seconds > WATCH_S_MOST) seconds = WATCH_S_MOST;
-    if (seconds > 0) watch(control, seconds * 1000);
-    measure(control);
+    if (seconds > 0) rd_report_watch(&control->report, seconds * 1000);
+    rd_report_measure(&control->report);
     rd_report_stats(&control->report, &text);
-    if (number_in_query(request, RD_SLICE("past=")) > 0) add_past(control, &text);
+    if (number_in_query(request, RD_SLICE("past=")) > 0) rd_live_add_past(control->live, &text);
     rd_reply(request, 200, RD_REPLY_JSON, &text);
     rd_buffer_clear(&text);
 }
 
 static void show_metrics(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    measure(control);
+    rd_report_measure(&control->report);
     rd_report_metrics(&control->report, &text);
     rd_reply(request, 200, RD_METRICS_TYPE, &text);
     rd_buffer_clear(&text);
 }
-
-/* ---- the status page ---- */
 
 static void show_page(rd_control *control, rd_request *request) {
     if (control->page == NULL) {
@@ -167,64 +106,8 @@ static void show_page(rd_control *control, rd_request *request) {
     }
 }
 
-static void add_stats(rd_control *control, rd_buffer *events) {
-    rd_viewers_begin_event(events, "stats");
-    measure(control);
-    rd_report_stats(&control->report, events);
-    rd_viewers_end_event(events);
-}
-
-static void add_lives(const rd_control *control, rd_buffer *events) {
-    rd_viewers_begin_event(events, "lives");
-    rd_past_add_lives(control->past, events);
-    rd_viewers_end_event(events);
-}
-
-static void add_samples(const rd_control *control, bool all, rd_buffer *events) {
-    rd_viewers_begin_event(events, "samples");
-    rd_past_add_samples(control->past, all, events);
-    rd_viewers_end_event(events);
-}
-
-static void add_lines(rd_control *control, uint64_t after, rd_buffer *events) {
-    const rd_journal *journal = control->report.board->journal;
-    rd_viewers_begin_event(events, "log");
-    const uint64_t last = rd_views_add_lines(journal, after, events);
-    if (last > control->told) control->told = last;
-    rd_viewers_end_event(events);
-}
-
 static void show_events(rd_control *control, rd_request *request) {
-    rd_buffer events = {0};
-    watch(control, WATCHED_MS);
-    rd_text_add(&events, "retry: 1000\n\n");
-    add_lines(control, 0, &events);
-    add_lives(control, &events);
-    add_samples(control, true, &events);
-    add_stats(control, &events);
-    rd_viewers_add(&control->viewers, request, &events);
-    rd_buffer_clear(&events);
-}
-
-/* Once a second, also while nobody looks: whoever comes sees what has been. */
-static void on_tick(rd_timer *timer) {
-    rd_control *control = RD_CONTAINER(timer, rd_control, tick);
-    rd_loop *loop = &control->server->loop;
-    const bool is_news = rd_past_tick(control->past);
-    const uint64_t next = timer->due + RD_PAST_EVERY_MS; /* ticks do not drift */
-    rd_timer_set(&loop->timers, timer,
-                 next > loop->now_ms ? next : loop->now_ms + RD_PAST_EVERY_MS);
-    watch(control, rd_viewers_count(&control->viewers) > 0 ? WATCHED_MS : 0);
-    if (control->viewers.count == 0) return;
-    rd_buffer events = {0};
-    if (rd_journal_newest(control->report.board->journal) > control->told) {
-        add_lines(control, control->told, &events);
-    }
-    if (is_news) add_lives(control, &events);
-    add_samples(control, false, &events);
-    add_stats(control, &events);
-    rd_viewers_send(&control->viewers, &events);
-    rd_buffer_clear(&events);
+    rd_live_show(control->live, request);
 }
 
 static void show_status(rd_control *control, rd_request *request) {
@@ -322,7 +205,7 @@ static void *run(void *argument) {
         }
         if (rd_server_is_stopping(server)) {
             rd_commands_give_up(&control->commands);
-            rd_viewers_end(&control->viewers);
+            rd_live_end(control->live);
         }
     }
     rd_loop_unlock(&server->loop);
@@ -332,8 +215,7 @@ static void *run(void *argument) {
 int rd_control_start(rd_control *control) {
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
-    watch(control, 0);
-    rd_timer_set(&loop->timers, &control->tick, loop->now_ms + RD_PAST_EVERY_MS);
+    rd_live_begin(control->live);
     rd_loop_unlock(loop);
     int code = rd_thread_start(&control->thread, run, control);
     control->running = code == 0;
@@ -366,14 +248,6 @@ static void take_settings(rd_settings *settings) {
     settings->backlog = 64;
 }
 
-static char *copy(const char *text) {
-    if (text == NULL) return NULL;
-    size_t len = strlen(text) + 1;
-    char *own = rd_alloc(len);
-    memcpy(own, text, len);
-    return own;
-}
-
 static int open_commands(rd_control *control, int64_t timeout_ms, int *process_fd) {
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
@@ -388,8 +262,7 @@ static void free_parts(rd_control *control) {
     rd_free(control->about);
     rd_free(control->page);
     rd_free(control->page_policy);
-    rd_past_free(control->past);
-    rd_free(control->queues);
+    rd_free(control->report.queues);
     rd_certificate_list_clear(&control->certificates);
     rd_free(control);
 }
@@ -398,11 +271,11 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
     rd_settings settings;
     take_settings(&settings);
     rd_control *control = rd_alloc_zero(sizeof(*control));
-    control->token = copy(options->token);
-    control->versions = copy(options->versions);
-    control->about = copy(options->about);
-    control->page = copy(options->page);
-    control->page_policy = copy(options->page_policy);
+    control->token = rd_alloc_text(options->token);
+    control->versions = rd_alloc_text(options->versions);
+    control->about = rd_alloc_text(options->about);
+    control->page = rd_alloc_text(options->page);
+    control->page_policy = rd_alloc_text(options->page_policy);
     control->verbs = options->verbs;
     control->report =
         (rd_report){.board = options->board,
@@ -412,9 +285,6 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
                     .cluster = options->cluster,
                     .room = options->room > 0 ? options->room : options->board->row_count,
                     .started_s = rd_clock_wall_seconds()};
-    control->past = rd_past_new(&control->report);
-    rd_viewers_init(&control->viewers);
-    rd_timer_init(&control->tick, on_tick);
     control->server = rd_server_new(&settings);
     if (control->server == NULL ||
         open_commands(control, options->answer_timeout_ms, process_fd) != 0) {
@@ -424,6 +294,7 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
         errno = error;
         return NULL;
     }
+    control->live = rd_live_new(&control->report, &control->server->loop);
     return control;
 }
 
@@ -440,9 +311,8 @@ void rd_control_add_queue(rd_control *control, const char *url, int fd, int slot
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
     size_t count = control->report.queue_count + 1;
-    control->queues = rd_realloc(control->queues, count * sizeof(rd_accept_queue));
-    rd_accept_queue_init(&control->queues[count - 1], url, fd, slot);
-    control->report.queues = control->queues;
+    control->report.queues = rd_realloc(control->report.queues, count * sizeof(rd_accept_queue));
+    rd_accept_queue_init(&control->report.queues[count - 1], url, fd, slot);
     control->report.queue_count = count;
     rd_loop_unlock(loop);
 }
@@ -480,8 +350,7 @@ void rd_control_free(rd_control *control) {
     rd_loop *loop = &control->server->loop;
     rd_loop_lock(loop);
     rd_commands_close(&control->commands);
-    rd_viewers_end(&control->viewers);
-    if (rd_timer_is_armed(&control->tick)) rd_timer_cancel(&control->tick);
+    rd_live_free(control->live);
     rd_loop_unlock(loop);
     rd_server_free(control->server);
     free_parts(control);

@@ -11,14 +11,10 @@
 #include "system/clock.h"
 #include "base/text.h"
 
-static uint64_t get(const _Atomic uint64_t *number) {
-    return atomic_load_explicit(number, memory_order_relaxed);
-}
-
 #define EACH_WORKER(report, row, index)                                                            \
     for (uint32_t index = 0; index < (report)->board->row_count; index++)                          \
         for (const rd_score_row *row = &(report)->board->rows[index];                              \
-             row != NULL && get(&row->state) != RD_SCORE_EMPTY; row = NULL)
+             row != NULL && rd_score_load(&row->state) != RD_SCORE_EMPTY; row = NULL)
 
 static void add_worker_label(const rd_report *report, rd_buffer *text, uint32_t row) {
     rd_text_add(text, "worker=\"%u\"", rd_report_worker(report, row));
@@ -56,7 +52,7 @@ static void add_buckets(const rd_report *report, rd_buffer *text, const char *fa
     char name[64];
     uint64_t count = 0;
     for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
-        count += get(&histogram->buckets[i]);
+        count += rd_score_load(&histogram->buckets[i]);
         rd_text_add(text, "rondo_%s_bucket{", family);
         add_worker_label(report, text, index);
         rd_text_add(text, ",le=\"");
@@ -69,7 +65,7 @@ static void add_buckets(const rd_report *report, rd_buffer *text, const char *fa
     }
     snprintf(name, sizeof(name), "%s_sum", family);
     begin_sample(report, text, name, index);
-    rd_text_add_seconds(text, get(&histogram->sum_us));
+    rd_text_add_seconds(text, rd_score_load(&histogram->sum_us));
     rd_text_add(text, "\n");
     snprintf(name, sizeof(name), "%s_count", family);
     begin_sample(report, text, name, index);
@@ -105,7 +101,7 @@ static void add_generations(const rd_report *report, rd_buffer *text) {
     begin(text, "generation", "gauge", "of the application's code: one more each phased restart");
     EACH_WORKER(report, row, index) {
         begin_sample(report, text, "generation", index);
-        rd_text_add(text, "%" PRIu64 "\n", get(&row->generation));
+        rd_text_add(text, "%" PRIu64 "\n", rd_score_load(&row->generation));
     }
 }
 
@@ -115,7 +111,7 @@ static void add_age(const rd_report *report, rd_buffer *text, const char *name, 
     begin(text, name, "gauge", help);
     EACH_WORKER(report, row, index) {
         const char *at = (const char *)row + offset;
-        uint64_t since = get((const _Atomic uint64_t *)(const void *)at);
+        uint64_t since = rd_score_load((const _Atomic uint64_t *)(const void *)at);
         if (since == 0) continue; /* not yet */
         begin_sample(report, text, name, index);
         rd_text_add_seconds(text, now > since ? (now - since) * 1000 : 0);

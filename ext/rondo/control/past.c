@@ -33,6 +33,7 @@ typedef struct rd_sample {
 /* What a process had counted when it was looked at last. */
 typedef struct rd_seen {
     uint64_t pid;
+    uint64_t left_pid; /* of the process before it */
 #define FIELD(name) uint64_t name;
     EACH_COUNTER(FIELD)
 #undef FIELD
@@ -55,10 +56,6 @@ struct rd_past {
     unsigned life_count;
     rd_seen seen[]; /* by row */
 };
-
-static uint64_t get(const _Atomic uint64_t *number) {
-    return atomic_load_explicit(number, memory_order_relaxed);
-}
 
 rd_past *rd_past_new(const rd_report *report) {
     rd_past *past = rd_alloc_zero(sizeof(*past) + report->board->row_count * sizeof(past->seen[0]));
@@ -87,29 +84,31 @@ static uint64_t added(uint64_t now, uint64_t *before) {
 static void add_histogram(uint32_t counts[RD_HISTOGRAM_BUCKETS], const rd_histogram *histogram,
                           uint64_t before[RD_HISTOGRAM_BUCKETS]) {
     for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
-        counts[i] += (uint32_t)added(get(&histogram->buckets[i]), &before[i]);
+        counts[i] += (uint32_t)added(rd_score_load(&histogram->buckets[i]), &before[i]);
     }
 }
 
 static void add_row(rd_sample *sample, const rd_score_row *row, rd_seen *seen) {
-#define ADD(name) sample->name += added(get(&row->name), &seen->name);
+#define ADD(name) sample->name += added(rd_score_load(&row->name), &seen->name);
     EACH_COUNTER(ADD)
 #undef ADD
-    sample->busy += get(&row->busy);
-    sample->queue += get(&row->queue);
-    sample->connections += get(&row->connections);
+    sample->busy += rd_score_load(&row->busy);
+    sample->queue += rd_score_load(&row->queue);
+    sample->connections += rd_score_load(&row->connections);
     add_histogram(sample->wait, &row->wait, seen->wait);
     add_histogram(sample->duration, &row->duration, seen->duration);
 }
 
 /* ---- lives ---- */
 
-/* Most processes end between two looks. */
-static void end_life(rd_life *life, const rd_score_row *row, uint64_t now_ms) {
-    const bool was_told = get(&row->left_pid) == life->pid && get(&row->was_told) != 0;
+/* Most processes end between two looks. Whether one had been told to is not known any more if
+ * another one has come and gone since. */
+static void end_life(rd_life *life, const rd_score_left *left, uint64_t now_ms) {
+    const bool is_known = rd_score_load(&left->pid) == life->pid;
+    const bool was_told = is_known && rd_score_load(&left->was_told) != 0;
     life->ended_ms = now_ms;
     if (was_told && life->draining_ms == 0) life->draining_ms = now_ms;
-    life->was_lost = life->draining_ms == 0;
+    life->was_lost = is_known && life->draining_ms == 0;
 }
 
 /* The oldest one that is over. There are never more processes than rows, and a few more lives than
@@ -125,21 +124,47 @@ static void forget_one(rd_past *past) {
     }
 }
 
-static rd_life *begin_life(rd_past *past, const rd_score_row *row, uint32_t number) {
+static rd_life *begin_life(rd_past *past, uint32_t number, rd_life begun) {
     if (past->life_count >= LIVES) forget_one(past);
-    rd_life *life = rd_alloc_zero(sizeof(*life));
-    life->pid = get(&row->pid);
-    life->generation = get(&row->generation);
-    life->started_ms = get(&row->started_ms);
+    rd_life *life = rd_alloc(sizeof(*life));
+    *life = begun;
     life->worker = rd_report_worker(past->report, number);
     rd_list_append(&past->lives, &life->node);
     past->life_count++;
     return life;
 }
 
+static rd_life *begin_with(rd_past *past, uint32_t number, const rd_score_row *row) {
+    return begin_life(past, number,
+                      (rd_life){.pid = rd_score_load(&row->pid),
+                                .generation = rd_score_load(&row->generation),
+                                .started_ms = rd_score_load(&row->started_ms)});
+}
+
+/* A process that nobody has seen: it began and ended since the last look. */
+static void add_unseen(rd_past *past, uint32_t number, const rd_score_left *left, uint64_t now_ms) {
+    rd_life *life = begin_life(past, number,
+                               (rd_life){.pid = rd_score_load(&left->pid),
+                                         .generation = rd_score_load(&left->generation),
+                                         .started_ms = rd_score_load(&left->started_ms),
+                                         .ready_ms = rd_score_load(&left->ready_ms)});
+    end_life(life, left, now_ms);
+}
+
+/* Returns whether a process has left the row that was not there at the last look. */
+static bool look_for_unseen(rd_past *past, uint32_t number, rd_seen *seen, uint64_t now_ms) {
+    const rd_score_left *left = &past->report->board->rows[number].left;
+    const uint64_t pid = rd_score_load(&left->pid);
+    if (pid == seen->left_pid) return false;
+    seen->left_pid = pid;
+    if (seen->life != NULL && seen->life->pid == pid) return false;
+    add_unseen(past, number, left, now_ms);
+    return true;
+}
+
 static bool follow_life(rd_life *life, const rd_score_row *row, uint64_t now_ms) {
-    const uint64_t ready_ms = get(&row->ready_ms);
-    const bool is_draining = get(&row->state) == RD_SCORE_DRAINING;
+    const uint64_t ready_ms = rd_score_load(&row->ready_ms);
+    const bool is_draining = rd_score_load(&row->state) == RD_SCORE_DRAINING;
     const bool is_news = life->ready_ms != ready_ms || (is_draining && life->draining_ms == 0);
     life->ready_ms = ready_ms;
     if (is_draining && life->draining_ms == 0) life->draining_ms = now_ms;
@@ -150,13 +175,14 @@ static bool follow_life(rd_life *life, const rd_score_row *row, uint64_t now_ms)
 static bool look_at_row(rd_past *past, uint32_t number, rd_sample *sample, uint64_t now_ms) {
     const rd_score_row *row = &past->report->board->rows[number];
     rd_seen *seen = &past->seen[number];
-    const uint64_t pid = get(&row->state) == RD_SCORE_EMPTY ? 0 : get(&row->pid);
-    bool is_news = false;
+    const uint64_t pid =
+        rd_score_load(&row->state) == RD_SCORE_EMPTY ? 0 : rd_score_load(&row->pid);
+    bool is_news = look_for_unseen(past, number, seen, now_ms);
     if (seen->pid != pid) {
-        if (seen->life != NULL) end_life(seen->life, row, now_ms);
-        is_news = seen->life != NULL || pid != 0;
-        *seen = (rd_seen){.pid = pid};
-        if (pid != 0) seen->life = begin_life(past, row, number);
+        if (seen->life != NULL) end_life(seen->life, &row->left, now_ms);
+        is_news |= seen->life != NULL || pid != 0;
+        *seen = (rd_seen){.pid = pid, .left_pid = seen->left_pid};
+        if (pid != 0) seen->life = begin_with(past, number, row);
     }
     if (pid == 0) return is_news;
     add_row(sample, row, seen);

@@ -6,24 +6,23 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "system/clock.h"
+#include "system/memory.h"
 #include "base/text.h"
 #include "control/views.h"
 
-static uint64_t get(const _Atomic uint64_t *number) {
-    return atomic_load_explicit(number, memory_order_relaxed);
-}
-
 static bool is_used(const rd_score_row *row) {
-    return get(&row->state) != RD_SCORE_EMPTY;
+    return rd_score_load(&row->state) != RD_SCORE_EMPTY;
 }
 
 unsigned rd_report_count(const rd_report *report, rd_score_state state) {
     unsigned count = 0;
     for (uint32_t i = 0; i < report->board->row_count; i++) {
         const rd_score_row *row = &report->board->rows[i];
-        if (state == RD_SCORE_STATE_COUNT ? is_used(row) : get(&row->state) == state) count++;
+        if (state == RD_SCORE_STATE_COUNT ? is_used(row) : rd_score_load(&row->state) == state)
+            count++;
     }
     return count;
 }
@@ -32,15 +31,16 @@ bool rd_report_is_leaving(const rd_report *report, uint32_t row) {
     const rd_score_row *rows = report->board->rows;
     for (uint32_t i = row % report->room; i < report->board->row_count; i += report->room) {
         if (i == row || !is_used(&rows[i])) continue;
-        uint64_t started = get(&rows[i].started_ms), own = get(&rows[row].started_ms);
+        uint64_t started = rd_score_load(&rows[i].started_ms),
+                 own = rd_score_load(&rows[row].started_ms);
         if (started > own || (started == own && i > row)) return true;
     }
     return false;
 }
 
 static bool is_stuck(const rd_score_row *row, uint64_t now, uint64_t within_ms) {
-    uint64_t seen = get(&row->ruby_turn_ms);
-    bool has_work = get(&row->busy) > 0 || get(&row->queue) > 0;
+    uint64_t seen = rd_score_load(&row->ruby_turn_ms);
+    bool has_work = rd_score_load(&row->busy) > 0 || rd_score_load(&row->queue) > 0;
     return has_work && seen > 0 && now > seen + within_ms;
 }
 
@@ -49,7 +49,7 @@ bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms) {
     unsigned ready = 0, stuck = 0;
     for (uint32_t i = 0; i < report->board->row_count; i++) {
         const rd_score_row *row = &report->board->rows[i];
-        if (get(&row->state) != RD_SCORE_READY) continue;
+        if (rd_score_load(&row->state) != RD_SCORE_READY) continue;
         ready++;
         if (is_stuck(row, now, within_ms)) stuck++;
     }
@@ -61,7 +61,7 @@ bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms) {
 static uint64_t copy_counts(const rd_histogram *histogram, uint64_t counts[RD_HISTOGRAM_BUCKETS]) {
     uint64_t all = 0;
     for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++)
-        all += counts[i] = get(&histogram->buckets[i]);
+        all += counts[i] = rd_score_load(&histogram->buckets[i]);
     return all;
 }
 
@@ -93,7 +93,7 @@ static void add_histogram(rd_buffer *text, const char *name, const rd_histogram 
     rd_text_add(text,
                 ",\"%s\":{\"count\":%" PRIu64 ",\"sum\":%" PRIu64 ",\"p50\":%" PRIu64
                 ",\"p99\":%" PRIu64 ",\"buckets\":[",
-                name, all, get(&histogram->sum_us), rd_histogram_percentile(counts, 500),
+                name, all, rd_score_load(&histogram->sum_us), rd_histogram_percentile(counts, 500),
                 rd_histogram_percentile(counts, 990));
     for (unsigned i = 0; i < RD_HISTOGRAM_BUCKETS; i++) {
         rd_text_add(text, i == 0 ? "%" PRIu64 : ",%" PRIu64, counts[i]);
@@ -117,19 +117,19 @@ static void add_time(rd_buffer *text, uint64_t at_ms) {
 
 /* Puma's numbers with Puma's names. */
 static void add_status(rd_buffer *text, const rd_score_row *row) {
-    uint64_t busy = get(&row->busy), most = get(&row->max_threads);
-    rd_text_add(text, "\"backlog\":%" PRIu64 ",\"running\":%" PRIu64, get(&row->queue),
-                get(&row->threads));
+    uint64_t busy = rd_score_load(&row->busy), most = rd_score_load(&row->max_threads);
+    rd_text_add(text, "\"backlog\":%" PRIu64 ",\"running\":%" PRIu64, rd_score_load(&row->queue),
+                rd_score_load(&row->threads));
     rd_text_add(text, ",\"pool_capacity\":%" PRIu64 ",\"busy_threads\":%" PRIu64,
                 most > busy ? most - busy : 0, busy);
     rd_text_add(text, ",\"max_threads\":%" PRIu64 ",\"requests_count\":%" PRIu64, most,
-                get(&row->requests));
+                rd_score_load(&row->requests));
     rd_text_add(text, ",\"backlog_max\":%" PRIu64 ",\"reactor_max\":%" PRIu64 ",\"io_threads\":0",
-                get(&row->max_queue_seen), get(&row->connections));
+                rd_score_load(&row->max_queue_seen), rd_score_load(&row->connections));
 }
 
 static void add_own(rd_buffer *text, const rd_score_row *row) {
-    rd_text_add(text, "{\"state\":\"%s\"", rd_score_state_name(get(&row->state)));
+    rd_text_add(text, "{\"state\":\"%s\"", rd_score_state_name(rd_score_load(&row->state)));
     for (size_t i = 0; i < rd_score_count; i++) {
         const rd_score_info *info = &rd_score_table[i];
         if (strcmp(info->name, "state") == 0) continue;
@@ -142,15 +142,16 @@ static void add_own(rd_buffer *text, const rd_score_row *row) {
 }
 
 static void add_worker(rd_buffer *text, const rd_score_row *row, uint32_t index) {
-    uint64_t state = get(&row->state);
+    uint64_t state = rd_score_load(&row->state);
     bool booted = state == RD_SCORE_READY || state == RD_SCORE_DRAINING;
     rd_text_add(text, "{\"started_at\":");
-    add_time(text, get(&row->started_ms));
+    add_time(text, rd_score_load(&row->started_ms));
     rd_text_add(text,
                 ",\"pid\":%" PRIu64 ",\"index\":%u,\"phase\":%" PRIu64 ",\"booted\":%s"
                 ",\"last_checkin\":",
-                get(&row->pid), index, get(&row->generation), booted ? "true" : "false");
-    add_time(text, get(&row->last_turn_ms));
+                rd_score_load(&row->pid), index, rd_score_load(&row->generation),
+                booted ? "true" : "false");
+    add_time(text, rd_score_load(&row->last_turn_ms));
     rd_text_add(text, ",\"last_status\":{");
     add_status(text, row);
     rd_text_add(text, "},\"rondo\":");
@@ -164,7 +165,7 @@ static uint64_t newest_generation(const rd_report *report) {
     uint64_t newest = 0;
     for (uint32_t i = 0; i < report->board->row_count; i++) {
         const rd_score_row *row = &report->board->rows[i];
-        uint64_t generation = get(&row->generation);
+        uint64_t generation = rd_score_load(&row->generation);
         if (is_used(row) && generation > newest) newest = generation;
     }
     return newest;
@@ -174,7 +175,7 @@ static unsigned count_old(const rd_report *report, uint64_t newest) {
     unsigned count = 0;
     for (uint32_t i = 0; i < report->board->row_count; i++) {
         const rd_score_row *row = &report->board->rows[i];
-        if (is_used(row) && get(&row->generation) < newest) count++;
+        if (is_used(row) && rd_score_load(&row->generation) < newest) count++;
     }
     return count;
 }
@@ -254,4 +255,32 @@ void rd_report_stats(const rd_report *report, rd_buffer *text) {
     rd_views_add_bounds(text);
     rd_text_add(text, ",\"time_ms\":%" PRIu64 ",\"versions\":%s}\n", rd_clock_ms(),
                 report->versions == NULL ? "{}" : report->versions);
+}
+
+/* ---- what the kernel knows ---- */
+
+static bool is_worker(const void *board, uint64_t pid) {
+    const rd_scoreboard *scores = board;
+    for (uint32_t i = 0; i < scores->row_count; i++) {
+        if (atomic_load(&scores->rows[i].pid) == pid) return true;
+    }
+    return false;
+}
+
+/* The children of a master that are not workers are molds. */
+static void measure_master(rd_report *report) {
+    report->master_bytes = rd_memory_of((uint64_t)getpid());
+    report->mold_bytes = rd_memory_of_children(is_worker, report->board);
+}
+
+void rd_report_measure(rd_report *report) {
+    for (uint32_t i = 0; i < report->board->row_count; i++) {
+        rd_score_row *row = &report->board->rows[i];
+        uint64_t pid = atomic_load(&row->pid), bytes = pid > 0 ? rd_memory_of(pid) : 0;
+        if (bytes > 0) atomic_store(&row->rss_bytes, bytes);
+    }
+    if (report->cluster) measure_master(report);
+    for (size_t i = 0; i < report->queue_count; i++) {
+        rd_accept_queue_measure(&report->queues[i]);
+    }
 }

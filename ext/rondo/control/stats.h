@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What a server reports about itself as JSON: Puma's keys, for the tools that read those, and the
- * whole scoreboard under "rondo". Reads only shared memory; any thread.
+ * whole scoreboard under "rondo". Reads only shared memory; what no process keeps up to date, the
+ * memory of processes and the queues of listening sockets, the kernel is asked for before. Any
+ * thread.
  */
 #ifndef RD_CONTROL_STATS_H
 #define RD_CONTROL_STATS_H
@@ -17,13 +19,13 @@
 /* What the reports are made of. */
 typedef struct rd_report {
     const rd_scoreboard *board;
-    const rd_accept_queue *queues; /* measured by the caller */
+    rd_accept_queue *queues; /* measured, as is the memory */
     size_t queue_count;
     const rd_certificate_list *certificates; /* or NULL */
     const char *versions;                    /* a JSON object, or NULL */
     const char *about;                       /* labels of rondo_build_info, or NULL */
     int64_t started_s;                       /* since the epoch */
-    uint64_t master_bytes; /* memory of processes that have no row; measured by the caller */
+    uint64_t master_bytes;                   /* memory of processes that have no row */
     uint64_t mold_bytes;
     bool cluster;
     uint32_t room; /* most workers: rows i and i + room belong to one worker, while a new process of
@@ -44,6 +46,9 @@ unsigned rd_report_count(const rd_report *report, rd_score_state state);
 /* Whether every ready worker has something to do and none of them was seen in Ruby for this long:
  * the application hangs, and only a new process helps. */
 bool rd_report_is_stuck(const rd_report *report, uint64_t within_ms);
+
+/* Measures for the next report. Each row of the scoreboard gets the memory of its process. */
+void rd_report_measure(rd_report *report);
 
 /* Appends the JSON object of /stats. */
 void rd_report_stats(const rd_report *report, rd_buffer *text);

@@ -27,14 +27,11 @@ static size_t add_ascii(char *to, size_t room, size_t at, rd_slice text) {
     return at;
 }
 
-static size_t add_text(rd_view_call *call, size_t at, rd_slice text) {
-    return add_ascii(call->target, RD_VIEW_TARGET_MAX, at, text);
-}
-
 static void describe(rd_view_call *call, const rd_request *request) {
-    size_t at = add_text(call, 0, rd_request_slice(request, request->head.method));
-    at = add_text(call, at, RD_SLICE(" "));
-    at = add_text(call, at, rd_request_slice(request, request->head.path));
+    const rd_slice parts[] = {rd_request_slice(request, request->head.method), RD_SLICE(" "),
+                              rd_request_slice(request, request->head.path)};
+    size_t at = 0;
+    for (int i = 0; i < 3; i++) at = add_ascii(call->target, RD_VIEW_TARGET_MAX, at, parts[i]);
     call->len = (uint8_t)at;
     call->status = (uint16_t)request->status;
     if (request->conn != NULL) call->peer = request->conn->peer;

@@ -573,6 +573,14 @@ static void test_events(void) {
     rd_journal_add(board.journal, RD_JOURNAL_ERROR, 0, "another", 7);
     hear(fd, "another");
     CHECK(strstr(got, "event: log\ndata: [{\"number\":3,") != NULL);
+    const int other = look("GET");
+    rd_journal_add(board.journal, RD_JOURNAL_ERROR, 0, "in between", 10);
+    const int third = look("GET"); /* who comes takes no line from those that are there */
+    CHECK(strstr(hear(third, "in between"), "in between") != NULL);
+    CHECK(strstr(hear(fd, "in between"), "in between") != NULL);
+    CHECK(strstr(hear(other, "in between"), "in between") != NULL);
+    close(third);
+    close(other);
     close(fd);
     fd = look("GET");
     hear(fd, "event: stats"); /* everything from the beginning */

@@ -129,6 +129,30 @@ static void test_a_life(void) {
     end();
 }
 
+/* It is there and gone before anybody looks, as a worker that cannot boot. */
+static void test_a_life_that_nobody_has_seen(void) {
+    begin(1);
+    run(0, 100, RD_SCORE_BOOTING);
+    atomic_store(&board.rows[0].started_ms, 5);
+    rd_score_clear(&board.rows[0]);
+    CHECK(rd_past_tick(past));
+    CHECK(strstr(lives(), "{\"worker\":0,\"pid\":100,\"generation\":0,\"started_ms\":5,") != NULL);
+    CHECK_INT(count(lives(), "\"lost\":true"), 1);
+    CHECK(!rd_past_tick(past));
+    run(0, 101, RD_SCORE_READY);
+    rd_past_tick(past);
+    rd_score_clear(&board.rows[0]); /* seen, but how it ended is not known any more */
+    run(0, 102, RD_SCORE_READY);
+    run(0, 102, RD_SCORE_DRAINING);
+    rd_score_clear(&board.rows[0]);
+    run(0, 103, RD_SCORE_READY);
+    CHECK(rd_past_tick(past));
+    CHECK_INT(count(lives(), "\"pid\""), 4);
+    CHECK_INT(count(lives(), "\"lost\":true"), 1);
+    CHECK_INT(count(lives(), "\"ended_ms\":0"), 1);
+    end();
+}
+
 static void test_more_lives_than_are_kept(void) {
     begin(2);
     run(0, 1, RD_SCORE_READY);
@@ -147,6 +171,7 @@ int main(void) {
     test_samples();
     test_more_samples_than_are_kept();
     test_a_life();
+    test_a_life_that_nobody_has_seen();
     test_more_lives_than_are_kept();
     return check_summary();
 }
