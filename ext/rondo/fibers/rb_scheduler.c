@@ -12,7 +12,7 @@
 #include "system/clock.h"
 #include "ruby/rb_error.h"
 
-static VALUE scheduler_class, fiber_class, fiber_options, stopped_error;
+static VALUE scheduler_class, fiber_class, fiber_options, bare_options, stopped_error;
 static ID new_id;
 static unsigned forks;
 
@@ -282,7 +282,7 @@ static VALUE new_fiber(VALUE options, VALUE block) {
 }
 
 VALUE rd_scheduler_new_fiber(VALUE block) {
-    return new_fiber(fiber_options, block);
+    return new_fiber(bare_options, block);
 }
 
 /* Starts a fiber at once and returns when it waits, or has ended. `Fiber.schedule` calls it.
@@ -308,8 +308,14 @@ static void init_constants(VALUE klass) {
     fiber_options = rb_hash_new();
     rb_hash_aset(fiber_options, ID2SYM(rb_intern("blocking")), Qfalse);
     rb_obj_freeze(fiber_options);
+    bare_options = rb_hash_dup(fiber_options);
+#ifdef HAVE_RB_FIBER_NEW_STORAGE
+    rb_hash_aset(bare_options, ID2SYM(rb_intern("storage")), Qnil);
+#endif
+    rb_obj_freeze(bare_options);
     rb_gc_register_mark_object(fiber_class);
     rb_gc_register_mark_object(fiber_options);
+    rb_gc_register_mark_object(bare_options);
 }
 
 /* Document-class: Rondo::Scheduler

@@ -50,7 +50,8 @@ VALUE rd_scheduler_new(const rd_scheduler_parts *parts, rd_fibers **fibers);
 /* The class of what a fiber gets that still waits when its thread ends. */
 VALUE rd_scheduler_stopped(void);
 
-/* A new fiber that does not block, so hooks are called in it. It does not run yet. */
+/* A new fiber that does not block, so hooks are called in it. It does not run yet, and inherits no
+ * storage: what the program has kept in its own is not the next request's. */
 VALUE rd_scheduler_new_fiber(VALUE block);
 
 void rd_init_scheduler(VALUE rondo);

@@ -151,6 +151,18 @@ class InFibersTest < RackCase
     assert(seen.all? { |fiber| fiber.equal?(seen.first) })
   end
 
+  # I18n keeps its configuration there, in the fiber of the program.
+  def test_what_the_program_keeps_in_its_fiber_is_not_the_requests
+    skip "Ruby #{RUBY_VERSION} has no storage of fibers" unless Fiber.respond_to?(:[])
+    Fiber[:of_the_program] = 1
+    seen = []
+    client = connect(serve_with_fibers { [200, {}, [(seen << Fiber.current) && Fiber[:of_the_program].inspect]] })
+    assert_equal %w[nil nil], Array.new(2) { get(client).body }
+    assert_same(*seen)
+  ensure
+    Fiber[:of_the_program] = nil if Fiber.respond_to?(:[])
+  end
+
   def test_a_resting_fiber_that_the_application_ends
     rested = nil
     client = connect(serve_with_fibers do |env|
