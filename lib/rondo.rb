@@ -49,6 +49,9 @@ module Rondo
     # @api private
     # @return [Boolean, nil] whether the command or {Rondo.start} has this process
     attr_accessor :taken
+    # @api private
+    # @return [Array(String, String), nil] address and token of the control server; the token may be nil
+    attr_accessor :control
   end
 
   # Serves until the server is told to stop, by a signal as a server that the command `rondo` began. Settings are the

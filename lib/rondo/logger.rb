@@ -18,8 +18,8 @@ module Rondo
     INDENTATION = "\n    "
     private_constant :UNINDENTED, :INDENTATION
 
-    # @return [String, nil] the process that the lines of a file or a pipe name: "worker 0"
-    attr_accessor :process
+    # @return [Integer, nil] the number of the worker whose lines these are
+    attr_accessor :worker
 
     # @param io [IO, nil] where all lines go; nil: standard output and standard error
     # @param custom [#write, #info, nil] a logger of the application; gets the lines instead
@@ -43,11 +43,9 @@ module Rondo
 
     # Each line also goes to the journal of the server, which its status page shows.
     # @param scoreboard [Scoreboard]
-    # @param worker [Integer, nil] whose lines they are; nil: of the process itself
     # @return [void]
-    def note_in(scoreboard, worker = nil)
+    def note_in(scoreboard)
       @journal = scoreboard
-      @worker = worker
     end
 
     # A logger that only writes errors: the default of a server inside another program.
@@ -106,7 +104,7 @@ module Rondo
 
       line = json(level, line) if @json
       line = @formatter.call(line) if @formatter
-      line = "#{now} #{"[#{@process}] " if @process}#{line}" if time?(io)
+      line = "#{now} #{"[worker #{@worker}] " if @worker}#{line}" if time?(io)
       io.write("#{line}\n")
       io.flush
     rescue SystemCallError, IOError

@@ -119,7 +119,7 @@ class LoggerTest < Minitest::Test
     text = piped do |pipe|
       log = Rondo::Logger.new(io: pipe, time: :auto)
       log.info("a\nb")
-      log.process = "worker 3"
+      log.worker = 3
       log.say("! c")
     end
     assert_match(/\A#{TIME} a\n    b\n#{TIME} \[worker 3\] ! c\n\z/, text)

@@ -47,7 +47,7 @@ module Rondo
       @hooks = Hooks.new(configuration, log)
       @setup = setup
       @log = log
-      @log.process = "worker #{@index}"
+      @log.worker = @index
       @debug = debug || settings[:debug]
       @certificates = []
       @edition = request[:edition]
@@ -136,7 +136,7 @@ module Rondo
     def shared_options
       seats = @request.number(:seats)
       @scoreboard = Scoreboard.new(seats, @board.fileno)
-      @log.note_in(@scoreboard, @index)
+      @log.note_in(@scoreboard)
       { scoreboard: @scoreboard, row: @request.number(:seat), inbox: @inbox.fileno,
         link: @link.fileno, tickets: @tickets, inboxes: (@outboxes.map(&:fileno) * 2).first(seats) }.slice(*Server::OPTIONS)
     end

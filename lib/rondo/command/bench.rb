@@ -7,6 +7,7 @@
 
 require "json"
 require "rondo"
+require "rondo/process/process_loop"
 require "rondo/command/bench/options"
 require "rondo/command/bench/contender"
 require "rondo/command/bench/running"

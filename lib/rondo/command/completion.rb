@@ -44,7 +44,7 @@ module Rondo
 
     # @return [Hash{String => String}] words after `rondo`, with what they are for
     def self.commands
-      Application::COMMANDS.to_h { |name| [name, COMMANDS.fetch(name, "")] }
+      Application::COMMANDS.to_h { |name| [name, COMMANDS.fetch(name)] }
     end
 
     # @param arguments [Array<String>]

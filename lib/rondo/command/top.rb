@@ -93,7 +93,8 @@ module Rondo
     # If the server was restarted, its address and token may have changed.
     # @return [Sample]
     def sample
-      response = @server.locate.client.get("/stats?watch=#{(@interval + 4).ceil.clamp(5, 60)}&past=1")
+      past = "&past=1" if @screen.incidents # 512 lines of the log
+      response = @server.locate.client.get("/stats?watch=#{(@interval + 4).ceil.clamp(5, 60)}#{past}")
       if response.status == 403
         raise Error, "#{@server.url} refuses the statistics: the token is wrong or missing " \
                      "(-T, --control-token)"

@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/metrics/reading"
+require "rondo/process/process_loop"
 
 module Rondo
   # Sends what the scoreboard has.
@@ -96,9 +97,9 @@ module Rondo
 
       # A receiver that takes its time leaves out what would have been sent meanwhile.
       def wait
-        due = now + @interval
+        due = ProcessLoop.now + @interval
         @mutex.synchronize do
-          @changed.wait(@mutex, [due - now, 0.001].max) until @ends || now >= due
+          @changed.wait(@mutex, [due - ProcessLoop.now, 0.001].max) until @ends || ProcessLoop.now >= due
           @ends
         end
       end
@@ -108,10 +109,6 @@ module Rondo
       rescue StandardError, NotImplementedError => e
         @log.error "! Metrics could not be sent: #{Logger.quote(e.message)} (this is not said again)" unless @noted
         @noted = true
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -9,7 +9,6 @@ require "json"
 require "securerandom"
 require "socket"
 require "rondo"
-require "rondo/status_page/page"
 
 module Rondo
   # Opens, starts and ends the control server, and carries out its verbs.
@@ -138,6 +137,7 @@ module Rondo
     # @param answer_timeout_ms [Integer] for verbs that answer
     def initialize(scoreboard, process, token: nil, cluster: false, room: 0, data_only: false, log: Logger.errors_only,
                    answer_timeout_ms: ANSWER_TIMEOUT_MS)
+      require "rondo/status_page/page"
       @process = process
       @token = token
       @log = log

@@ -81,7 +81,7 @@ module Rondo
       # @param token [String, nil] nil or "": it needs none
       # @return [void]
       def note_control(configuration, url, token)
-        StatusPage.note((url unless url.to_s.empty?), (token unless token.to_s.empty?))
+        Rondo.control = url.to_s.empty? ? nil : [url.dup.freeze, (token.dup.freeze unless token.to_s.empty?)].freeze
         return %i[control_url control_auth_token].each { |key| configuration.own.delete(key) } if url.to_s.empty?
 
         configuration.own.update(control_url: url, control_auth_token: token.to_s.empty? ? "none" : token)

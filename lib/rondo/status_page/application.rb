@@ -22,21 +22,6 @@ module Rondo
     TEXT = { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store" }.freeze
     private_constant :TEXT
 
-    class << self
-      # @api private
-      # @return [Array(String, String), nil] address and token of the control server; the token may be nil
-      attr_reader :control
-    end
-
-    # @api private
-    # @param url [String, nil] nil: there is no control server
-    # @param token [String, nil]
-    # @return [void]
-    def self.note(url, token)
-      @control = [url.dup.freeze, token&.dup&.freeze].freeze if url
-      @control = nil unless url
-    end
-
     # @param viewers [Integer] how many may look at once, in one worker; one more is answered 503
     def initialize(viewers: VIEWERS)
       @viewers = viewers
@@ -47,7 +32,7 @@ module Rondo
     # @return [Array(Integer, Hash, Array<String>)] 503 without a control server
     def call(env)
       return answer(405, "GET only\n", "allow" => "GET, HEAD") unless %w[GET HEAD].include?(env["REQUEST_METHOD"])
-      return answer(503, "This server has no control server: activate_control_app\n") unless StatusPage.control
+      return answer(503, "This server has no control server: activate_control_app\n") unless Rondo.control
 
       case env["PATH_INFO"]
       when "", "/" then page
@@ -71,7 +56,7 @@ module Rondo
 
     def stats
       require "rondo/command/control_client"
-      given = ControlClient.new(*StatusPage.control).get("/stats?watch=5&past=1")
+      given = ControlClient.new(*Rondo.control).get("/stats?watch=5&past=1")
       [given.status, { "content-type" => "application/json", "cache-control" => "no-store" }, [given.body]]
     rescue Error => e
       answer(503, "#{e.message}\n")
@@ -81,7 +66,7 @@ module Rondo
       return answer(406, "An event stream for the status page\n") unless env["rack.upgrade?"] == :sse
       return answer(503, "Too many look at this page\n") if Viewer.count >= @viewers
 
-      env["rack.upgrade"] = Viewer.new(*StatusPage.control, @viewers)
+      env["rack.upgrade"] = Viewer.new(*Rondo.control, @viewers)
       [200, {}, []]
     end
   end

@@ -26,7 +26,7 @@ function span(seconds) {
 function memory(bytes) { return bytes < 2 ** 30 ? whole(bytes / 2 ** 20) + " MiB" : (bytes / 2 ** 30).toFixed(1) + " GiB"; }
 const STATES = {
   inside: "in the application", client: "waits for its client", answering: "sends its answer",
-  hung: "hangs: its worker is to be replaced", thread: "waits for a thread", turn: "waits for others of its connection",
+  hung: "hangs", thread: "waits for a thread", turn: "waits for others of its connection",
 };
 
 // ---- elements ----
@@ -347,7 +347,7 @@ function listen() {
   source.addEventListener("open", () => { place.fresh = true; });
   on("log", (lines) => {
     if (place.fresh) { byId("log").replaceChildren(); place.log = []; }
-    place.log.push(...lines);
+    place.log = place.log.concat(lines).slice(-LINES);
   });
   on("lives", (lives) => { place.lives = lives; });
   on("samples", (samples) => {

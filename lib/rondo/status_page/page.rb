@@ -21,17 +21,17 @@ module Rondo
 
     # @return [String] Content-Security-Policy: nothing is loaded but events, and nothing runs but what the page has
     def self.policy
-      "default-src 'none'; script-src '#{hash_of(script)}'; style-src '#{hash_of(css)}'; connect-src 'self'; " \
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+      @policy ||= "default-src 'none'; script-src '#{hash_of(script)}'; style-src '#{hash_of(css)}'; " \
+                  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     end
 
     def self.css
-      read("page.css").gsub(/\s*([{};,])\s*/, '\1').gsub(": ", ":")
+      @css ||= read("page.css").gsub(/\s*([{};,])\s*/, '\1').gsub(": ", ":").freeze
     end
     private_class_method :css
 
     def self.script
-      read("page.js").gsub(/ (=>?|[=!]==|\+|&&) /, '\1')
+      @script ||= read("page.js").gsub(/ (=>?|[=!]==|\+|&&) /, '\1').freeze
     end
     private_class_method :script
 

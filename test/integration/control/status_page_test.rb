@@ -8,6 +8,8 @@ require_relative "control_case"
 require "support/browser"
 
 class StatusPageTest < ControlCase
+  include Chromium::Pages
+
   PATIENT = 120
   WAITING = <<~RUBY
     run lambda { |env|
@@ -19,16 +21,6 @@ class StatusPageTest < ControlCase
       [200, { "content-type" => "text/plain" }, ["done"]]
     }
   RUBY
-
-  def setup
-    super
-    skip "chromium is not installed" unless Chromium.find
-  end
-
-  def teardown
-    @pages&.each(&:close)
-    super
-  end
 
   # ---- what it is ----
 
@@ -232,8 +224,8 @@ class StatusPageTest < ControlCase
     page = look(controlled("-w", "2"))
     page.run("document.dispatchEvent(new KeyboardEvent('keydown', { key: 'p' }))")
     assert_equal "true", page.run("document.getElementById('pause').getAttribute('aria-pressed')")
-    before = page.run("document.body.dataset.updates")
-    page.run("new Promise((done) => setTimeout(done, 1500))")
+    before, seen = page.run("[document.body.dataset.updates, place.stats.time_ms]")
+    page.wait_for("place.stats.time_ms > #{seen} + 1500") # it has heard more, and shows nothing of it
     assert_equal before, page.run("document.body.dataset.updates")
     page.run("document.getElementById('pause').click()")
     page.wait_for("document.body.dataset.updates !== '#{before}'")

@@ -134,12 +134,12 @@ module Rondo
       end
 
       def wait_until_it_listens
-        over = now + BOOT
+        over = ProcessLoop.now + BOOT
         begin
           check
           Socket.tcp(@target.host, @target.port, connect_timeout: 1).close
         rescue SystemCallError
-          raise Refused, "#{title} does not listen after #{BOOT} s: #{last_words}" if now > over
+          raise Refused, "#{title} does not listen after #{BOOT} s: #{last_words}" if ProcessLoop.now > over
 
           sleep 0.05
           retry
@@ -162,8 +162,8 @@ module Rondo
       end
 
       def end_processes
-        over = now + END_PATIENCE
-        sleep 0.02 while alive? && now < over
+        over = ProcessLoop.now + END_PATIENCE
+        sleep 0.02 while alive? && ProcessLoop.now < over
         kill_rest
         Process.wait(@pid) unless @ended
         @ended = true
@@ -180,10 +180,6 @@ module Rondo
         rescue Errno::ESRCH
           next
         end
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -107,7 +107,8 @@ module Rondo
       end
 
       def look(contender, others)
-        { time: now, own: Processes.cpu(contender.pids), others: Processes.cpu(others), machine: Processes.machine }
+        { time: ProcessLoop.now, own: Processes.cpu(contender.pids), others: Processes.cpu(others),
+          machine: Processes.machine }
       end
 
       # CPUs that were used by everything else on this machine.
@@ -151,10 +152,6 @@ module Rondo
 
       def short(contender)
         "#{contender.title} #{contender.rounds.last[:busy][:rps].round} requests/s"
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

@@ -87,7 +87,7 @@ module Rondo
       # @raise [Refused] nobody answers, or not with HTTP/1
       # @raise [SystemCallError] nobody listens
       def ask(path, headers, patience: PATIENCE)
-        over = now + patience
+        over = ProcessLoop.now + patience
         Socket.tcp(@host, @port, connect_timeout: patience) do |socket|
           socket.write(request(path, headers, last: true))
           parse(path, *read(socket, over, path, patience))
@@ -109,7 +109,7 @@ module Rondo
         bytes = 0
         loop do
           raise Refused, "#{authority}#{path}: no answer within #{patience} s" unless
-            socket.wait_readable([over - now, 0].max)
+            socket.wait_readable([over - ProcessLoop.now, 0].max)
 
           piece = socket.readpartial(65_536)
           bytes += piece.bytesize
@@ -130,10 +130,6 @@ module Rondo
 
       def field(fields, name)
         fields[/^#{name}:[ \t]*([ -~]{0,200})/i, 1]&.strip
-      end
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
     end
   end

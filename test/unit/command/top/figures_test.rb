@@ -31,6 +31,14 @@ class TopFiguresTest < Minitest::Test
     self.class.sample(*workers, **rest)
   end
 
+  # The page and the terminal say the same words, and call the same thing stuck.
+  def test_the_status_page_says_the_same
+    page = File.read(File.expand_path("../../../../lib/rondo/status_page/page.js", __dir__))
+    said = page[/^const STATES = \{(.*?)\};/m, 1].scan(/(\w+): "([^"]*)"/).to_h
+    assert_equal Top::STATES, said
+    assert_equal Top::Figures::STUCK_MS, page[/STUCK_MS = (\d+)/, 1].to_i
+  end
+
   def test_a_sample
     found = sample(worker(busy: 3), queues: [{ "depth" => 2 }, { "depth" => nil }, { "depth" => 5 }])
     assert_equal [3, 0, "1.2", 7, true], [found.workers[0]["busy"], found.workers[0]["unheard of"], found.version, found.accept_queue, found.cluster?]
