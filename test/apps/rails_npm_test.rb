@@ -11,6 +11,8 @@ require_relative "app_case"
 require_relative "rails_turbo"
 
 class RailsNpmTest < AppCase
+  include Chromium::Pages
+
   HOME = File.join(ServerProcess::ROOT, "build/npm")
   PACKAGES = { "@rails/actioncable" => "8.1.400", "@hotwired/turbo" => "8.0.23" }.freeze
   FILES = { "actioncable.js" => "@rails/actioncable/app/assets/javascripts/actioncable.esm.js",
@@ -57,16 +59,6 @@ class RailsNpmTest < AppCase
                                        *PACKAGES.map { |name, version| "#{name}@#{version}" })
       raise output unless status.success?
     end
-  end
-
-  def setup
-    super
-    skip "chromium is not installed" unless Chromium.find
-  end
-
-  def teardown
-    @pages&.each(&:close)
-    super
   end
 
   # The names are signed, so the application's own page has to be asked for them.

@@ -30,7 +30,7 @@ class DockerfileTest < ShellCase
 
   def setup
     super
-    @base = ENV.fetch("RONDO_TEST_CONTAINER", nil) or skip "tools/run_container makes the root that this needs"
+    @base = ENV.fetch("RONDO_TEST_CONTAINER", nil) or skip "RONDO_TEST_CONTAINER names no root: tools/run_container makes one"
     FileUtils.cp_r(File.join(RECIPES, "app/."), File.join(@folder, "app"))
     write "app/Gemfile.lock", lock
   end

@@ -8,12 +8,12 @@ require "test_helper"
 require "json"
 require "open3"
 require "rbs"
-require "tmpdir"
-require "yard"
+require "support/read_source"
 require_relative "../../tools/reference/public_api"
 
 class SignaturesTest < Minitest::Test
-  ROOT = File.expand_path("../..", __dir__)
+  include ReadSource
+
   # Rack 2 is not loaded beside Rackup. It has the same module.
   ELSEWHERE = %w[Rack Rack::Handler Rack::Handler::Rondo Rackup Rackup::Handler].freeze
   # Ruby 3.1 does not ask for them.
@@ -28,8 +28,6 @@ class SignaturesTest < Minitest::Test
     assert_empty hidden_and_signed, "signatures of what is private"
     assert_empty misfits, "signatures that do not fit their methods"
     assert_empty incomplete, "words without types"
-  ensure
-    YARD::Registry.clear
   end
 
   def test_rbs_finds_the_signatures_valid
@@ -38,15 +36,6 @@ class SignaturesTest < Minitest::Test
   end
 
   private
-
-  def read_the_source
-    Dir.mktmpdir do |folder|
-      words = %W[doc --no-output --quiet --no-cache -b #{folder}/found]
-      output, = Open3.capture2e(RbConfig.ruby, Gem.bin_path("yard", "yard"), *words, chdir: ROOT)
-      assert_empty output, "YARD does not understand it"
-      YARD::Registry.load!("#{folder}/found")
-    end
-  end
 
   def found
     @found ||= begin

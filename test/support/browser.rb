@@ -130,6 +130,19 @@ class Chromium
     end
   end
 
+  # For test classes: tests are skipped where there is no browser, and the tabs in @pages are closed behind each.
+  module Pages
+    def setup
+      super
+      skip "chromium is not installed" unless Chromium.find
+    end
+
+    def teardown
+      @pages&.each(&:close)
+      super
+    end
+  end
+
   # @return [String, nil] path of the program
   def self.find
     folders = ENV.fetch("PATH", "").split(":")

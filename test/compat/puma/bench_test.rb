@@ -14,7 +14,7 @@ class PumaBenchTest < ShellCase
 
   def setup
     super
-    skip "tools/install_puma installs Puma" if Dir.glob("#{GEMS}/gems/puma-*").empty?
+    skip "Puma is not installed: tools/install_puma does that" if Dir.glob("#{GEMS}/gems/puma-*").empty?
     write("config.ru", "run ->(env) { [200, { 'x-server' => env['SERVER_SOFTWARE'].to_s }, ['hello']] }\n")
   end
 

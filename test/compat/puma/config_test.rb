@@ -45,7 +45,7 @@ class PumaConfigTest < Minitest::Test
 
   def puma_folders
     found = Dir[File.join(GEMS, "ruby/*/{gems,extensions/*/*}/{puma,nio4r}-*")]
-    skip "tools/install_puma installs Puma" if found.empty?
+    skip "Puma is not installed: tools/install_puma does that" if found.empty?
     found.flat_map { |folder| [folder, File.join(folder, "lib")] }.select { |folder| File.directory?(folder) }
   end
 

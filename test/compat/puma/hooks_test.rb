@@ -53,7 +53,7 @@ class PumaHooksTest < Minitest::Test
 
   def setup
     @gems = Dir[File.join(GEMS, "ruby/*/{gems,extensions/*/*}/{puma,nio4r}-*")]
-    skip "tools/install_puma installs Puma" if @gems.empty?
+    skip "Puma is not installed: tools/install_puma does that" if @gems.empty?
     @folder = Dir.mktmpdir("rondo-hooks")
     File.write(File.join(@folder, "config.ru"), APP)
   end

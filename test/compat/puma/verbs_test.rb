@@ -55,7 +55,7 @@ class PumaVerbsTest < Minitest::Test
 
   def verbs_of_puma
     found = Dir[File.join(GEMS, "ruby/*/{gems,extensions/*/*}/{puma,nio4r}-*")]
-    skip "tools/install_puma installs Puma" if found.empty?
+    skip "Puma is not installed: tools/install_puma does that" if found.empty?
     includes = found.flat_map { |folder| ["-I", folder, "-I", File.join(folder, "lib")] }
     out, err, status = Open3.capture3({ "RUBYOPT" => nil, "BUNDLE_GEMFILE" => nil }, RbConfig.ruby, *includes, "-e",
                                       'require "puma"; require "puma/dsl"; puts Puma::DSL.public_instance_methods(false)')
