@@ -42,6 +42,7 @@ module Rondo
   autoload :Fibers, "rondo/fibers/fibers"
   autoload :Offload, "rondo/fibers/offload"
   autoload :Frameworks, "rondo/fibers/frameworks"
+  autoload :RequestIds, "rondo/boot/request_ids"
   autoload :StatusPage, "rondo/status_page/application"
   autoload :Databases, "rondo/fibers/databases"
 

@@ -16,7 +16,8 @@ module Rondo
     # A further line of an entry that looks like the first line of another entry.
     UNINDENTED = /\n(?=[^ \t\n])/
     INDENTATION = "\n    "
-    private_constant :UNINDENTED, :INDENTATION
+    NONE = {}.freeze
+    private_constant :UNINDENTED, :INDENTATION, :NONE
 
     # @return [Integer, nil] the number of the worker whose lines these are
     attr_accessor :worker
@@ -67,9 +68,15 @@ module Rondo
     end
 
     # @param line [String] may have several lines
+    # @param fields [Hash{String => String}] what a line of JSON has besides
     # @return [void]
-    def error(line)
-      put(:error, line)
+    def error(line, fields = NONE)
+      put(:error, line, @err, fields)
+    end
+
+    # @return [Boolean] whether a line has fields: it is JSON, and the server writes it
+    def fields?
+      @json && !@custom
     end
 
     # A line of the boot or stop block, for standard output; one that begins with "!" is a note, and goes where warnings
@@ -96,13 +103,13 @@ module Rondo
 
     private
 
-    def put(level, line, io = @err)
+    def put(level, line, io = @err, fields = NONE)
       line = Logger.escape(line)
       @journal&.note(level, @worker, line)
       line = line.gsub(UNINDENTED, INDENTATION) unless @json
       return custom(level, line) if @custom
 
-      line = json(level, line) if @json
+      line = json(level, line, fields) if @json
       line = @formatter.call(line) if @formatter
       line = "#{now} #{"[worker #{@worker}] " if @worker}#{line}" if time?(io)
       io.write("#{line}\n")
@@ -115,8 +122,9 @@ module Rondo
       @custom.respond_to?(level) ? @custom.public_send(level, line) : @custom.write("#{line}\n")
     end
 
-    def json(level, line)
-      JSON.generate({ time: now, level: level, pid: Process.pid, worker: @worker, message: line }.compact)
+    def json(level, line, fields)
+      fields = fields.to_h { |name, text| [Logger.escape(name.to_s), Logger.escape(text.to_s)] }
+      JSON.generate({ time: now, level: level, pid: Process.pid, worker: @worker, message: line, **fields }.compact)
     end
 
     def now

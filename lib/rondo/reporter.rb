@@ -16,6 +16,8 @@ module Rondo
               500 => ["is not below x_sendfile_root", "Internal Server Error"],
               503 => ["cannot be opened now, because too many files are open", "too many files are open"] }.freeze
     SHOWN_MAX = 300
+    # In the env: a Hash of names and texts that log lines show; not there without ids (boot/request_ids.rb).
+    IDS = "rondo.ids"
     # Bytes of a message in the log: that of a parser may quote a whole body.
     MESSAGE_MAX = 16_384
 
@@ -49,7 +51,7 @@ module Rondo
     # @param env [Hash]
     # @return [void]
     def report_error(error, env)
-      @log.error("#{request_of(env)}: #{describe(error)}")
+      log_request(request_of(env), env, describe(error))
     end
 
     # @param error [Exception] raised by a task
@@ -80,8 +82,8 @@ module Rondo
     # @return [Array(Integer, Hash, #each)] what is answered in place of the application's response
     def refuse_file(env, path, status)
       why, text = FILES.fetch(status)
-      @log.error("#{request_of(env)}: the application named the file #{utf8(path).inspect[0, SHOWN_MAX]}, " \
-                 "which #{why} (#{status})")
+      log_request(request_of(env), env,
+                  "the application named the file #{utf8(path).inspect[0, SHOWN_MAX]}, which #{why} (#{status})")
       headers = status == 503 ? PLAIN.merge("retry-after" => "1") : PLAIN.dup
       [status, headers, ["#{text}\n"]]
     end
@@ -193,25 +195,37 @@ module Rondo
     # @param path [String]
     # @param seconds [Float] since the application got the request
     # @param thread [Thread, Fiber] which is at it
+    # @param env [Hash, nil] of the request
     # @return [void]
-    def report_slow(verb, path, seconds, thread)
+    def report_slow(verb, path, seconds, thread, env)
       lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
-      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s; " \
-                 "the application is at#{lines&.join}")
+      log_request("#{quote(verb)} #{quote(path)}", env,
+                  "no answer for #{seconds.round(1)} s; the application is at#{lines&.join}")
     end
 
     # @param verb [String] of the request line
     # @param path [String]
     # @param seconds [Float] since the application got the request
     # @param thread [Thread, Fiber] which hangs
+    # @param env [Hash, nil] of the request
     # @return [void]
-    def report_hung(verb, path, seconds, thread)
+    def report_hung(verb, path, seconds, thread, env)
       lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
-      @log.error("#{quote(verb)} #{quote(path)}: no answer for #{seconds.round(1)} s (hard_request_timeout), " \
-                 "given up (503); the application is at#{lines&.join}")
+      log_request("#{quote(verb)} #{quote(path)}", env,
+                  "no answer for #{seconds.round(1)} s (hard_request_timeout), given up (503); " \
+                  "the application is at#{lines&.join}")
     end
 
     private
+
+    # Ids have fields of their own where a line has fields.
+    def log_request(request, env, words)
+      ids = env && env[IDS]
+      return @log.error("#{request}: #{words}") unless ids.is_a?(Hash)
+      return @log.error("#{request}: #{words}", ids) if @log.is_a?(Logger) && @log.fields?
+
+      @log.error("#{request} [#{ids.map { |name, id| "#{quote(name)}=#{quote(id)}" }.join(" ")}]: #{words}")
+    end
 
     def request_of(env)
       env.values_at("REQUEST_METHOD", "PATH_INFO").compact.map { |text| quote(text) }.join(" ")

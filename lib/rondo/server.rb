@@ -22,10 +22,12 @@ module Rondo
     ARRAY = Option.new(true, "an Array", Array).freeze
     ARRAY_OF_SHELL = Option.new(false, "an Array", Array).freeze
     CALLABLE = Option.new(false, "something that responds to call", ->(value) { value.respond_to?(:call) }).freeze
-    private_constant :ANY, :ANY_OF_CORE, :STRING, :ARRAY, :ARRAY_OF_SHELL, :CALLABLE
+    IDS = Option.new(true, ":pass or :make", ->(value) { %i[pass make].include?(value) }).freeze
+    private_constant :ANY, :ANY_OF_CORE, :STRING, :ARRAY, :ARRAY_OF_SHELL, :CALLABLE, :IDS
 
     OPTION_TABLE = {
       environment: ANY, log: ANY, needs_address: ANY, request_log: ANY_OF_CORE, request_log_format: ANY_OF_CORE,
+      request_ids: IDS,
       lowlevel_error_handler: CALLABLE, trusted_proxies: ARRAY, proxy_protocol_from: ARRAY, url_scheme: STRING,
       default_host: STRING, client_address: STRING, client_field: STRING, proxy_protocol_optional: ANY_OF_CORE,
       allowed_methods: ARRAY_OF_SHELL, out_of_band: CALLABLE, fiber_each: ANY,
@@ -45,7 +47,8 @@ module Rondo
     # @param settings [Hash{Symbol => Object}] settings of the core by name (docs/CONFIGURATION.md),
     #   and of {OPTIONS}: environment [String] shows backtraces when "development"; log [#info,
     #   #error]; needs_address [Boolean] false: it may listen nowhere;
-    #   request_log [#write] gets whole lines; request_log_format [:common, :json];
+    #   request_log [#write] gets whole lines; request_log_format [:common, :json]; request_ids [Symbol] :pass shows
+    #   valid ids of clients in log lines, :make also makes ids where there is none;
     #   lowlevel_error_handler [Proc]; trusted_proxies, proxy_protocol_from [Array<String>]
     #   addresses and networks, "unix" for peers of Unix sockets; proxy_protocol_optional [Boolean] these peers may do
     #   without their header; url_scheme, default_host [String]; client_address [String] REMOTE_ADDR of every request,

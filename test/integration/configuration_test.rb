@@ -213,7 +213,7 @@ class ConfigurationIntegrationTest < ShellCase
   end
 
   def test_json_of_workers_and_errors
-    write "config/rondo.rb", "log_format :json\nlog_requests\nqueue_time\nworkers 2\n"
+    write "config/rondo.rb", "log_format :json\nlog_requests\nqueue_time\nworkers 2\nrequest_ids :make\n"
     write "config.ru", "run ->(_env) { raise 'no \\u2028 luck' }\n"
     server = boot(spawn: { err: File.join(@folder, "err") })
     server.wait_for_log(/Worker 0.*booted.*Worker 1.*booted|Worker 1.*booted.*Worker 0.*booted/m)
@@ -223,6 +223,8 @@ class ConfigurationIntegrationTest < ShellCase
     lines.each { |line| assert_fits line }
     assert_equal ["error"], lines.select { |line| line["worker"] }.map { |line| line["level"] }.uniq
     assert(lines.any? { |line| line["queue_us"] })
+    ids = lines.map { |line| line["request_id"] }.compact
+    assert_equal [2, 1], [ids.size, ids.uniq.size], "the line of the request and that of its error"
   end
 
   # By docs/log.schema.json, of which this knows the words that it uses.

@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "json"
+require "stringio"
 require "tmpdir"
 require "rondo"
 
@@ -47,6 +49,37 @@ class ReporterTest < Minitest::Test
     assert_equal ["Handshake of 192.0.2.1 failed: no common cipher for TLS",
                   "Handshake of 192.0.2.1 failed: malformed handshake (wrong version number); 7 more failed before it"],
                  @log.infos
+  end
+
+  IDS = { "request_id" => "a1", "trace_id" => "b2" }.freeze
+  FORGED = "GET /b: no luck"
+
+  def test_ids_of_a_request_in_text
+    env = ENV_OF_REQUEST.merge("rondo.ids" => IDS)
+    reporter.report_error(error, env)
+    reporter.refuse_file(env, "x", 404)
+    reporter.report_slow("GET", "/a", 1.0, Thread.current, env)
+    reporter.report_hung("GET", "/a", 1.0, Thread.current, env)
+    assert_equal(["GET /a [request_id=a1 trace_id=b2]: "] * 4, @log.errors.map { |line| line[/\A.*?\]: /] })
+    ENV_OF_REQUEST.merge("rondo.ids" => { "x" => "]\n#{FORGED}" }).then { |hostile| reporter.report_error(error, hostile) }
+    refute_includes @log.errors.last.lines.map(&:chomp), "#{FORGED}]: RuntimeError: no luck"
+    [nil, {}, ENV_OF_REQUEST.merge("rondo.ids" => 1)].each do |without|
+      reporter.report_slow("GET", "/a", 1.0, Thread.current, without)
+      assert @log.errors.last.start_with?("GET /a: no answer"), @log.errors.last
+    end
+  end
+
+  def test_ids_of_a_request_in_json
+    io = StringIO.new
+    reporter = Rondo::Reporter.new(log: Rondo::Logger.new(io: io, json: true))
+    reporter.report_error(error, ENV_OF_REQUEST.merge("rondo.ids" => IDS))
+    line = JSON.parse(io.string)
+    assert_equal %w[a1 b2], line.values_at("request_id", "trace_id")
+    assert line["message"].start_with?("GET /a: RuntimeError: no luck\n"), line["message"]
+    # A logger of the application takes one text.
+    lines = Lines.new
+    Rondo::Reporter.new(log: Rondo::Logger.new(custom: lines, json: true)).report_error(error, { "rondo.ids" => IDS })
+    assert_includes lines.errors.first, "[request_id=a1 trace_id=b2]: RuntimeError"
   end
 
   def test_production_says_nothing_to_the_client

@@ -121,6 +121,7 @@ typedef struct rd_task_objects {
 typedef struct rd_log {
     RD_LOG_VALUES(RD_BINDING_VALUE)
     bool json;
+    bool ids;    /* lines show what env["rondo.ids"] has */
     char *bytes; /* request lines of this turn */
     size_t len, capacity;
     uint64_t lost; /* writes that failed */

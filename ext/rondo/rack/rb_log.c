@@ -73,6 +73,24 @@ static rd_slice client_of(const rd_call *call) {
     return rd_slice_of_string(address);
 }
 
+/* Of env["rondo.ids"]. The application may have put anything there. */
+static int put_id(VALUE name, VALUE id, VALUE argument) {
+    rd_binding *binding = (rd_binding *)argument;
+    if (!RB_TYPE_P(name, T_STRING) || !RB_TYPE_P(id, T_STRING)) return ST_CONTINUE;
+    put(binding, binding->log.json ? ",\"" : " ", binding->log.json ? 2 : 1);
+    put_escaped(binding, rd_slice_of_string(name));
+    put(binding, binding->log.json ? "\":\"" : "=", binding->log.json ? 3 : 1);
+    put_escaped(binding, rd_slice_of_string(id));
+    if (binding->log.json) PUT(binding, "\"");
+    return ST_CONTINUE;
+}
+
+static void put_ids(const rd_call *call) {
+    if (!call->binding->log.ids || NIL_P(call->env)) return;
+    VALUE ids = rb_hash_lookup(call->env, rd_key.rondo_ids);
+    if (RB_TYPE_P(ids, T_HASH)) rb_hash_foreach(ids, put_id, (VALUE)call->binding);
+}
+
 static void put_common(const rd_call *call, rd_slice client, uint64_t took_us) {
     rd_binding *binding = call->binding;
     const rd_request *request = call->request;
@@ -94,6 +112,7 @@ static void put_common(const rd_call *call, rd_slice client, uint64_t took_us) {
         put_number(binding, " %llu.", call->queue_us / 1000000);
         put_number(binding, "%06llu", call->queue_us % 1000000);
     }
+    put_ids(call);
     PUT(binding, "\n");
 }
 
@@ -116,6 +135,7 @@ static void put_json(const rd_call *call, rd_slice client, uint64_t took_us) {
     if (binding->server->settings.queue_time) {
         put_number(binding, ",\"queue_us\":%llu", call->queue_us);
     }
+    put_ids(call);
     PUT(binding, "}\n");
 }
 

@@ -119,6 +119,7 @@ void rd_take_options(rd_binding *binding, VALUE options) {
     RD_BINDING_SET(binding, log.output, rd_option(options, "request_log"));
     RD_BINDING_SET(binding, env.scheme, shared_value(rd_option(options, "url_scheme")));
     binding->log.json = rd_option(options, "request_log_format") == ID2SYM(rb_intern("json"));
+    binding->log.ids = RTEST(rd_option(options, "request_ids"));
     binding->rules.split_newlines = RTEST(rd_option(options, "split_newlines"));
     take_default_host(binding, rd_option(options, "default_host"));
     take_client(binding, rd_option(options, "client_address"), rd_option(options, "client_field"));

@@ -120,10 +120,11 @@ static VALUE report_by(rd_visit *visit, ID method_of_reporter) {
     rd_slice method = rd_request_slice(request, request->head.method);
     rd_slice path = rd_request_slice(request, request->head.path);
     uint64_t ms = (rd_clock_ns() - request->times.taken_ns) / 1000000;
-    return rb_funcall(visit->runner->binding->app.reporter, method_of_reporter, 4,
+    VALUE env = visit->call != NULL ? visit->call->env : Qnil;
+    return rb_funcall(visit->runner->binding->app.reporter, method_of_reporter, 5,
                       rb_str_new(method.ptr, (long)method.len),
                       rb_str_new(path.ptr, (long)path.len), DBL2NUM((double)ms / 1000),
-                      visit->strand->place(visit));
+                      visit->strand->place(visit), env);
 }
 
 static VALUE report_slow(VALUE argument) {

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What settings put in front of the application: 501 for methods that are not allowed, an empty fiber for each request,
-# and the work of `out_of_band` after requests. Without such a setting nothing stands there.
+# What settings put in front of the application: the ids of requests, 501 for methods that are not allowed, an empty
+# fiber for each request, and the work of `out_of_band` after requests. Without such a setting nothing stands there.
 # SPDX-License-Identifier: MIT
 
 module Rondo
@@ -82,6 +82,7 @@ module Rondo
     def initialize(options, log, active)
       @methods = options[:allowed_methods]&.to_h { |name| [name, true] }
       @fiber_each = options[:fiber_each]
+      @request_ids = options[:request_ids]
       @out_of_band = options[:out_of_band] && OutOfBand.new(options[:out_of_band], log, active)
       @known = {}.compare_by_identity
     end
@@ -89,7 +90,7 @@ module Rondo
     # @param app [#call, nil]
     # @return [#call, nil] the same object if no setting asks for more
     def before(app)
-      return app unless app.respond_to?(:call) && (@methods || @fiber_each || @out_of_band)
+      return app unless app.respond_to?(:call) && (@methods || @fiber_each || @out_of_band || @request_ids)
 
       @known[app] ||= stand_before(app)
     end
@@ -99,7 +100,8 @@ module Rondo
     def stand_before(app)
       app = EmptyFiber.new(app) if @fiber_each
       app = AfterRequest.new(app, @out_of_band) if @out_of_band
-      @methods ? Methods.new(app, @methods) : app
+      app = Methods.new(app, @methods) if @methods
+      @request_ids ? RequestIds.new(app, @request_ids == :make) : app
     end
   end
 end

@@ -215,6 +215,10 @@ module Rondo
           flag: "-s, --silent", group: :logs, help: "nothing but errors"),
       row(:log_format, :choice, :common, "name", "format of request lines and log lines: common or json",
           choices: %i[common json]),
+      row(:request_ids, :choice, nil, "name",
+          "whether lines of the log about a request show its X-Request-Id and its trace context (traceparent): pass, " \
+          "those that came with it, or make, which also gives an X-Request-Id to a request without one",
+          choices: %i[pass make], example: "request_ids :make", server: true),
       row(:log_time, :choice, :auto, "name",
           "whether log lines begin with the time, and in a worker with its number: always, never, or auto, which is " \
           "in files and pipes, and not on a terminal or in systemd's journal",

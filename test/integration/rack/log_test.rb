@@ -60,6 +60,50 @@ class LogTest < RackCase
     assert_equal [500, 200], requests.lines.map { |line| JSON.parse(line)["status"] }
   end
 
+  IDS = { "X-Request-Id" => "a1", "traceparent" => "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01" }.freeze
+  MARK = "request_id=a1 trace_id=4bf92f3577b34da6a3ce929d0e0e4736 parent_id=00f067aa0ba902b7"
+
+  # Returns the server's lines and those of requests: with ids, without, and with what an application has put there.
+  def lines_with_ids(format, ids)
+    io, requests = StringIO.new, StringIO.new
+    client = serve(lint: false, log: Rondo::Logger.new(io: io, json: format == :json), request_log: requests,
+                   request_log_format: format, request_ids: ids) do |env|
+      env["rondo.ids"] = { "x" => HOSTILE, "y" => 1, 2 => "z" } if env["PATH_INFO"] == "/own"
+      raise "no luck" if env["PATH_INFO"] != "/"
+
+      [200, {}, [env["HTTP_X_REQUEST_ID"].to_s]]
+    end
+    got = [get(client, "/boom", IDS), get(client, "/"), get(client, "/own")].map(&:body)
+    eventually("all are logged") { requests.string.lines.size == 3 }
+    [io.string, requests.string].each { |text| refute_match DANGEROUS, text.dup.force_encoding(Encoding::UTF_8) }
+    [io.string.lines.grep(/no luck/), requests.string.lines, got[1]]
+  end
+
+  def test_ids_in_lines_of_text
+    errors, requests, = lines_with_ids(:common, :pass)
+    assert_equal "GET /boom [#{MARK}]: RuntimeError: no luck\n", errors.first
+    assert_match(/ 500 \d+ \d\.\d{6} #{MARK}$/, requests.first)
+    assert_match(/ 200 \d+ \d\.\d{6}$/, requests[1])
+    assert_match(/ 500 \d+ \d\.\d{6} x=x\\x0A127/, requests[2])
+  end
+
+  def test_ids_in_lines_of_json
+    errors, requests, id = lines_with_ids(:json, :make)
+    [errors, requests].each do |lines|
+      assert_equal MARK, JSON.parse(lines.first).slice("request_id", "trace_id", "parent_id").map { |pair| pair.join("=") }.join(" ")
+    end
+    assert_equal id, JSON.parse(requests[1])["request_id"]
+    assert_equal 36, id.size
+    refute JSON.parse(requests[1]).key?("trace_id")
+    assert_equal %w[x], JSON.parse(requests[2]).keys - JSON.parse(requests[1]).keys
+  end
+
+  def test_no_ids_by_default
+    errors, requests, id = lines_with_ids(:common, nil)
+    assert_equal ["GET /boom: RuntimeError: no luck\n", ""], [errors.first, id]
+    assert_match(/ 500 \d+ \d\.\d{6}$/, requests.first)
+  end
+
   # Reads from a pipe in C and keeps the GVL, so the native thread writes the line.
   STUCK = <<~RUBY
     require "fiddle"

@@ -125,6 +125,14 @@ class TimeoutsTest < RackCase
     assert_match(/"duration_us":\d+,"queue_us":\d+\}$/, lines.string)
   end
 
+  def test_lines_about_a_call_that_hangs_show_its_ids
+    running = start_blocking(hard_request_timeout_ms: DEADLINE_MS, slow_request_ms: DEADLINE_MS / 2, max_threads: 2,
+                             drain_timeout_ms: 3_600_000, request_ids: :pass)
+    assert_equal 503, get(connect(running), "/wait", { "X-Request-Id" => "a1" }).status
+    eventually("it is logged") { log.match?(/GET \/wait \[request_id=a1\]: no answer for .*given up/) }
+    assert_empty log.lines.grep(/no answer/).grep_v(/request_id=a1/)
+  end
+
   # Wherever the thread hangs: no exception is raised, and no stop waits for it.
 
   def test_503_for_a_call_that_hangs
