@@ -5,7 +5,6 @@
 
 #include "base/ascii.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_HEAD = 65536 };
@@ -32,11 +31,22 @@ static bool is_digit(char byte) {
     return byte >= '0' && byte <= '9';
 }
 
+/* The number in front of the line's end; behind it the bytes may be anything. */
+static bool length_read(const char *line, size_t len, uint64_t *length) {
+    size_t at = strlen("content-length:");
+    while (at < len && (line[at] == ' ' || line[at] == '\t')) at++;
+    if (at == len || !is_digit(line[at])) return false;
+    for (*length = 0; at < len && is_digit(line[at]); at++) {
+        const uint64_t digit = (uint64_t)(line[at] - '0');
+        *length = *length > (UINT64_MAX - 9) / 10 ? UINT64_MAX : *length * 10 + digit;
+    }
+    return true;
+}
+
 static void head_line_read(rd_load_answer_head *head, const char *line, size_t len,
                            bool *has_length) {
     if (header_is(line, len, "content-length")) {
-        head->length = strtoull(line + 15, NULL, 10);
-        *has_length = true;
+        *has_length = length_read(line, len, &head->length);
     } else if (header_is(line, len, "transfer-encoding") && value_has(line, len, "chunked")) {
         head->framing = RD_CHUNKED;
     } else if (header_is(line, len, "connection") && value_has(line, len, "close")) {

@@ -3,6 +3,7 @@
  * load/load_answer: each form of an answer, whole and in pieces of every size; what is no answer.
  * load/latency: percentiles.
  */
+#include "base/alloc.h"
 #include "check.h"
 #include "load/latency.h"
 #include "load/load_answer.h"
@@ -53,6 +54,30 @@ static void test_forms(void) {
     }
 }
 
+/* The bytes behind a head are of no meaning for it, and where the buffer ends nothing is read. */
+static void test_length_ends_with_its_line(void) {
+    const char *const heads[] = {"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+                                 "HTTP/1.1 200 OK\r\nContent-Length: \t \r\n\r\n",
+                                 "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"};
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+        rd_load_answer answer = {.stage = RD_HEAD};
+        rd_known_answer known = {.bytes = {0}};
+        const size_t head = strlen(heads[i]), len = head + 64;
+        char *bytes = rd_alloc(len);
+        size_t used;
+        memcpy(bytes, heads[i], head);
+        memset(bytes + head, ' ', len - head - 1);
+        bytes[len - 1] = '5';
+        CHECK_INT(rd_load_answer_take(&answer, &known, bytes, len, &used), RD_MORE);
+        CHECK(rd_load_answer_ends_with_close(&answer));
+        rd_free(bytes);
+    }
+    rd_load_answer answer = {.stage = RD_HEAD};
+    const char *const large = "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n";
+    CHECK_INT(read_in_pieces(&answer, large, strlen(large)), RD_MORE);
+    CHECK(answer.left == UINT64_MAX);
+}
+
 static void test_no_answers(void) {
     const char *const texts[] = {"SSH-2.0-OpenSSH_9.2p1\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
                                  "HTTP/2 200\r\n\r\n", "HTTP/1.1\r\n\r\n"};
@@ -74,6 +99,7 @@ static void test_percentiles(void) {
 
 int main(void) {
     test_forms();
+    test_length_ends_with_its_line();
     test_no_answers();
     test_percentiles();
     return check_summary();
