@@ -108,7 +108,7 @@ module Rondo
       sleep @interval
       after = sample
       figures = Figures.new(before, after)
-      @out.puts @json ? JSON.generate(figures.to_h) : @screen.line(figures)
+      @out.puts @json ? JSON.generate(figures.to_h, ascii_only: true) : @screen.line(figures)
       @out.flush
       after
     end

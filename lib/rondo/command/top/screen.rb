@@ -228,7 +228,7 @@ module Rondo
       def call_line(call)
         client = " · #{call.client}" if call.client
         age = Screen.duration(call.age_us).rjust(8)
-        "#{age}  worker #{call.worker}  #{Logger.escape(call.request)} · #{call.words}#{client}"
+        "#{age}  worker #{call.worker}  #{call.request} · #{call.words}#{client}"
       end
 
       def look_of_call(call)
@@ -248,7 +248,7 @@ module Rondo
       end
 
       def log_line(line)
-        "  #{Logger.escape(line["text"].to_s.lines.first.to_s.chomp)}"
+        "  #{line["text"].to_s.lines.first.to_s.chomp}"
       end
 
       def worker(row)
@@ -304,7 +304,10 @@ module Rondo
         "#{seconds / 86_400} d #{seconds / 3600 % 24} h"
       end
 
+      # Words of the server's clients and certificates, or of a program that only claims to be a control server, are no
+      # orders for the terminal.
       def plain(line)
+        line = Logger.quote(line).tr("\t", " ")
         @ascii ? line.tr(*PLAIN) : line
       end
     end
