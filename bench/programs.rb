@@ -28,6 +28,9 @@ module Bench
                 "slow_backend" => "{slow_backend,floor_base}",
                 "file_floor" => "{file_floor,floor_base}" }.freeze
 
+    # The floor on MRI, which Ruby loads.
+    EXTENSION = "mri_floor"
+
     TLS = %w[-lssl -lcrypto].freeze
     READERS = %w[client push_client download_client restart_client http2_client].freeze
 
@@ -41,6 +44,7 @@ module Bench
     # Compiles them into bench/.build when they are older than their sources.
     def build
       FileUtils.mkdir_p(BUILD)
+      build_extension
       SOURCES.each do |name, pattern|
         reads = READERS.include?(name)
         sources = Dir.glob(File.join(__dir__, "#{pattern}.[ch]")) + (reads ? OF_THE_CORE : [])
@@ -49,6 +53,20 @@ module Bench
         units = sources.select { |source| source.end_with?(".c") }
         system(ENV.fetch("CC", "cc"), *FLAGS, *units, *(TLS if reads), "-o", path(name), exception: true)
       end
+    end
+
+    # Compiles the floor on MRI against the Ruby that runs this.
+    def build_extension
+      sources = Dir.glob(File.join(__dir__, "{#{EXTENSION}.c,floor_base.[ch]}"))
+      built = path("#{EXTENSION}.so")
+      stamp = path("#{EXTENSION}-#{RUBY_VERSION}")
+      return if FileUtils.uptodate?(built, sources) && File.file?(stamp)
+
+      units = sources.select { |source| source.end_with?(".c") }
+      folders = RbConfig::CONFIG.values_at("rubyhdrdir", "rubyarchhdrdir").map { |folder| "-isystem#{folder}" }
+      system(ENV.fetch("CC", "cc"), *folders, *FLAGS, "-O3", "-shared", "-fPIC", *units, "-o", built, exception: true)
+      FileUtils.rm_f(Dir.glob(path("#{EXTENSION}-*")))
+      FileUtils.touch(stamp)
     end
 
     # Compiles a library that is preloaded into a server.

@@ -204,6 +204,9 @@ module Bench
       [
         Server.new(name: "floor", title: "C floor", version: -> { "-" }, command: method(:floor_command).to_proc,
                    apps: %w[hello push cpu1ms], answers: %i[static], environment: {}),
+        Server.new(name: "mri", title: "floor on MRI", version: -> { RUBY_VERSION },
+                   command: ->(port, app, *) { [Gem.ruby, File.join(__dir__, "mri_floor.rb"), port.to_s, app] },
+                   apps: %w[hello inspect allocations cpu1ms], answers: nil, environment: {}),
         Server.new(name: "nginx", title: "nginx", version: -> { nginx_version },
                    command: method(:nginx_command).to_proc, apps: %w[hello], answers: %i[static], environment: {},
                    secure: method(:secure_nginx).to_proc),

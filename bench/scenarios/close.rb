@@ -5,5 +5,5 @@ Bench.scenario "close" do
   send_requests :close
   client "--close"
   show :cpu_us, :rps, :busy, :p50_us, :p99_us, :unclosed
-  at_most 1.30, 1.10, :cpu_us, "new connection per request over nginx", over: "nginx"
+  at_most 1.08, 1.00, :cpu_us, "new connection per request over nginx", over: "nginx"
 end

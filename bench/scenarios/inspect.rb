@@ -5,5 +5,5 @@ Bench.scenario "inspect" do
   app "inspect"
   show :cpu_us, :rps, :p50_us, :p99_us, :body_bytes
   at_least 1.35, 1.6, :rps, "env.to_s, requests/s over iodine 0.7", over: "iodine"
-  at_least 1.35, 1.6, :rps, "env.to_s, requests/s over up_ruby", over: "up"
+  at_least 1.6, 1.9, :rps, "env.to_s, requests/s over up_ruby", over: "up"
 end

@@ -7,5 +7,5 @@ Bench.scenario "push_echo" do
   rounds 3
   within 25
   show :message_us, :messages, :busy, :p50_us, :p99_us, :wrong
-  at_most 1.00, 0.90, :message_us, "WebSocket echo over up_ruby", over: "up"
+  at_most 0.95, 0.85, :message_us, "WebSocket echo over up_ruby", over: "up"
 end
