@@ -14,14 +14,14 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <ruby.h>
+#include <string.h>
 
 static const char *const KINDS[RD_LOAD_KINDS] = {"kept", "piped", "fresh"};
 enum { CURVE = 40 };
 
 typedef struct rd_load_call {
     rd_load_plan plan;
-    rd_slice *requests; /* both lists, one behind the other */
-    VALUE texts;        /* whose bytes they are */
+    rd_slice *requests; /* both lists, one behind the other, and behind them their bytes */
     atomic_bool stop;
     rd_load_result result;
     int error;
@@ -80,36 +80,46 @@ static void connections_read(rd_load_plan *plan, VALUE options) {
         rb_raise(rb_eArgError, "there must be 1 to %d connections", RD_LOAD_CONNECTIONS);
 }
 
-/* Copies of the texts, which nobody changes meanwhile. */
-static VALUE texts_copy(VALUE texts, unsigned *count) {
+/* Returns how many bytes they have. */
+static size_t texts_check(VALUE texts) {
+    size_t bytes = 0;
     Check_Type(texts, T_ARRAY);
     if (RARRAY_LEN(texts) < 1 || RARRAY_LEN(texts) > RD_LOAD_REQUESTS)
         rb_raise(rb_eArgError, "there must be 1 to %d requests", RD_LOAD_REQUESTS);
-    VALUE copies = rb_ary_new();
     for (long i = 0; i < RARRAY_LEN(texts); i++) {
-        VALUE text = rb_ary_entry(texts, i);
+        VALUE text = RARRAY_AREF(texts, i);
         Check_Type(text, T_STRING);
         if (RSTRING_LEN(text) == 0) rb_raise(rb_eArgError, "an empty request");
-        rb_ary_push(copies, rb_str_new_frozen(rb_str_dup(text)));
+        bytes += (size_t)RSTRING_LEN(text);
     }
-    *count = (unsigned)RARRAY_LEN(copies);
-    return copies;
+    return bytes;
 }
 
-static void requests_read(rd_load_call *call, VALUE options) {
-    unsigned count, last_count;
-    VALUE texts = texts_copy(option(options, "requests"), &count);
-    VALUE last = texts_copy(option(options, "last_requests"), &last_count);
-    if (count != last_count) rb_raise(rb_eArgError, "there must be as many last_requests");
-    call->texts = rb_ary_concat(texts, last);
-    call->requests = rd_alloc(sizeof(rd_slice) * 2 * count);
-    for (unsigned i = 0; i < 2 * count; i++) {
-        VALUE text = rb_ary_entry(call->texts, (long)i);
-        call->requests[i] = rd_slice_of(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
+/* Returns where the bytes of the next text belong. */
+static char *texts_copy(VALUE texts, rd_slice *slices, char *to) {
+    for (long i = 0; i < RARRAY_LEN(texts); i++) {
+        VALUE text = RARRAY_AREF(texts, i);
+        slices[i] = rd_slice_of(to, (size_t)RSTRING_LEN(text));
+        memcpy(to, RSTRING_PTR(text), slices[i].len);
+        to += slices[i].len;
     }
+    return to;
+}
+
+/* The bytes are copied: the run has no GVL, and meanwhile others may change the texts, or
+ * compaction moves them. */
+static void requests_read(rd_load_call *call, VALUE options) {
+    VALUE texts = option(options, "requests"), last = option(options, "last_requests");
+    const size_t bytes = texts_check(texts) + texts_check(last);
+    const size_t count = (size_t)RARRAY_LEN(texts);
+    if (RARRAY_LEN(last) != RARRAY_LEN(texts))
+        rb_raise(rb_eArgError, "there must be as many last_requests");
+    call->requests = rd_alloc(sizeof(rd_slice) * 2 * count + bytes);
+    char *to = texts_copy(texts, call->requests, (char *)(call->requests + 2 * count));
+    texts_copy(last, call->requests + count, to);
     call->plan.requests = call->requests;
     call->plan.last_requests = call->requests + count;
-    call->plan.request_count = count;
+    call->plan.request_count = (unsigned)count;
 }
 
 /* ---- what has been seen ---- */
@@ -189,7 +199,6 @@ static VALUE call_free(VALUE argument) {
     rd_load_call *call = (rd_load_call *)argument;
     rd_load_result_clear(&call->result);
     rd_free(call->requests);
-    RB_GC_GUARD(call->texts);
     rd_free(call);
     return Qnil;
 }
@@ -213,14 +222,11 @@ static VALUE load_run(VALUE self, VALUE host, VALUE port, VALUE options) {
     plan.depth = count_read(option(options, "depth"), 1, RD_LOAD_DEPTH, "depth");
     plan.measure_ns = time_read(option(options, "seconds"), "seconds");
     plan.patience_ns = time_read(option(options, "patience"), "patience");
-    rd_load_call given = {.plan = plan, .texts = Qnil};
+    rd_load_call given = {.plan = plan};
     requests_read(&given, options);
-    VALUE texts = given.texts;
     rd_load_call *call = rd_alloc(sizeof *call);
     *call = given;
-    VALUE shown = rb_ensure(call_run, (VALUE)call, call_free, (VALUE)call);
-    RB_GC_GUARD(texts);
-    return shown;
+    return rb_ensure(call_run, (VALUE)call, call_free, (VALUE)call);
 }
 
 /* Document-module: Rondo::Load
