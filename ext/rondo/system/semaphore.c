@@ -75,11 +75,17 @@ static struct rd_place {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void init_places(void) {
+static void make_places(void) {
     for (int i = 0; i < PLACES; i++) {
         pthread_mutex_init(&places[i].lock, NULL);
         rd_condition_init(&places[i].posted);
     }
+}
+
+/* A forked child begins anew: the threads that wait there, or hold a lock, are its parent's. */
+static void init_places(void) {
+    make_places();
+    pthread_atfork(NULL, NULL, make_places);
 }
 
 static struct rd_place *place_of(const rd_semaphore *semaphore) {

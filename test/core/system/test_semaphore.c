@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Posts are counted; waits end by a post, by their time and by a signal; many threads share one.
+ * Posts are counted; waits end by a post, by their time and by a signal; many threads share one; a
+ * forked child has its own.
  */
 #include "system/semaphore.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 
-enum { THREADS = 4, POSTS = 20000 };
+enum { THREADS = 4, POSTS = 20000, FORKS = 200, PATIENCE_S = 60 };
 
 static rd_semaphore shared, ready;
 static _Atomic unsigned taken;
@@ -97,10 +100,44 @@ static void test_a_signal_ends_a_wait(void) {
     CHECK(posted == NULL);
 }
 
+static atomic_bool over;
+
+static void *post_and_take(void *argument) {
+    (void)argument;
+    while (!over) {
+        rd_semaphore_post(&shared);
+        rd_semaphore_wait(&shared, 1000000);
+    }
+    return NULL;
+}
+
+/* The threads of the parent, and what they hold at that moment, are not there in the child. */
+static void use_after_fork(void) {
+    alarm(PATIENCE_S);
+    rd_semaphore_post(&shared);
+    _exit(rd_semaphore_wait(&shared, -1) ? 0 : 1);
+}
+
+static void test_a_forked_child_waits_for_no_thread_of_its_parent(void) {
+    pthread_t threads[THREADS];
+    rd_semaphore_init(&shared);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, post_and_take, NULL), 0);
+    for (int i = 0, status = 0; i < FORKS && status == 0; i++) {
+        const pid_t child = fork();
+        if (child == 0) use_after_fork();
+        CHECK_INT(waitpid(child, &status, 0), child);
+        CHECK_INT(status, 0);
+    }
+    over = true;
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
 int main(void) {
     test_posts_are_counted();
     test_many_threads();
     test_what_was_written_before_a_post_is_seen();
     test_a_signal_ends_a_wait();
+    test_a_forked_child_waits_for_no_thread_of_its_parent();
     return check_summary();
 }
