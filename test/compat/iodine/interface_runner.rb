@@ -4,6 +4,18 @@
 # is to be tried (interface_test.rb).
 # SPDX-License-Identifier: MIT
 
+# What newer Rubies write in another way than the one by which iodine was recorded.
+class Hash
+  def inspect
+    "{#{map { |key, value| "#{key.inspect}=>#{value.inspect}" }.join(", ")}}"
+  end
+end
+class Encoding
+  def inspect
+    "#<Encoding:#{name}#{" (dummy)" if dummy?}>"
+  end
+end
+
 $stdout.sync = true
 File.foreach(ARGV.fetch(0), chomp: true) do |line|
   next if line.start_with?("#")

@@ -137,7 +137,7 @@ class IodineRunningTest < Minitest::Test
     assert_nil socket.read(1)
     socket.close
     assert_equal 0, program.finish
-    assert_equal ["Iodine", '["answer", #<Encoding:ASCII-8BIT>, :raw, nil]', "Iodine::Connection", "NilClass"],
+    assert_equal ["Iodine", %(["answer", #{Encoding::BINARY.inspect}, :raw, nil]), "Iodine::Connection", "NilClass"],
                  program.output.lines(chomp: true)
   ensure
     [socket, peer].compact.each(&:close)

@@ -35,17 +35,15 @@ module Iodine
       alias parse! parse
     end
 
-    # One text. No expression repeats what could be given back: Ruby would remember each place of a long text, with
-    # forty bytes for one.
+    # One text. Runs are skipped by a search for what ends them: an expression that repeats remembers each place of a
+    # long text, with fifty bytes for one.
     # @api private
     class Parser
       DEEPEST = 512
-      BLANK = %r{(?>[\s,]+)|//(?>[^\n]*)|\#(?>[^\n]*)|/\*.*?\*/}mn
       ESCAPES = { "n" => "\n", "r" => "\r", "t" => "\t", "b" => "\b", "f" => "\f" }.freeze
       WORDS = { "null" => nil, "true" => true, "false" => false, "NaN" => Float::NAN, "nan" => Float::NAN,
                 "Infinity" => Float::INFINITY }.freeze
       WORD = Regexp.union(WORDS.keys)
-      NUMBER = /-?(?:0x(?>\h+)|0b(?>[01]+)|(?:(?>\d+)(\.(?>\d*))?|(\.(?>\d+)))([eE][+-]?(?>\d+))?)/n
 
       # @param text [String]
       # @param symbols [Boolean] as keys
@@ -74,7 +72,22 @@ module Iodine
       end
 
       def skip_blanks
-        nil while @scanner.skip(BLANK)
+        nil while skip_run(/[\s,]/n, /(?=[^\s,])/n) || skip_run(%r{//|\#}n, /(?=\n)/n) || skip_comment
+      end
+
+      # @return [Boolean, nil] whether there is a run, up to its end or that of the text
+      def skip_run(first, last)
+        return unless @scanner.match?(first)
+
+        @scanner.skip_until(last) || @scanner.terminate
+        true
+      end
+
+      def skip_comment
+        from = @scanner.pos
+        return unless @scanner.skip(%r{/\*}n)
+
+        @scanner.skip_until(%r{\*/}n) or (@scanner.pos = from) && nil
       end
 
       # @return [String] between its quotes
@@ -119,10 +132,32 @@ module Iodine
 
       # A sign without a number is 0, as in iodine.
       def number
-        text = @scanner.scan(NUMBER) or return @scanner.skip(/-/n) && 0
-        return text.sub(/\A-?\K\./, "0.").to_f if @scanner[1] || @scanner[2] || @scanner[3]
+        from = @scanner.pos
+        sign = @scanner.skip(/-/n)
+        kind = number_kind or return sign && 0
+        text = @scanner.string.byteslice(from...@scanner.pos)
+        return Integer(text, kind) unless kind == :float
 
-        Integer(text, text.match?(/[xb]/i) ? 0 : 10)
+        text.sub(/\A-?\K\./, "0.").to_f
+      end
+
+      # Skips what follows the sign.
+      # @return [Integer, Symbol, nil] what Integer takes as base, :float, or nil: there is no number
+      def number_kind
+        return 0 if @scanner.skip(/0x(?=\h)/n) && skip_run(/\h/n, /(?=\H)/n)
+        return 0 if @scanner.skip(/0b(?=[01])/n) && skip_run(/[01]/n, /(?=[^01])/n)
+
+        whole = skip_digits
+        fraction = @scanner.skip(whole ? /\./n : /\.(?=\d)/n)
+        return unless whole || fraction
+
+        skip_digits if fraction
+        exponent = @scanner.skip(/[eE][+-]?(?=\d)/n) && skip_digits
+        fraction || exponent ? :float : 10
+      end
+
+      def skip_digits
+        skip_run(/\d/n, /(?=\D)/n)
       end
 
       def text(bytes)
