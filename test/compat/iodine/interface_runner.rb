@@ -10,6 +10,7 @@ class Hash
     "{#{map { |key, value| "#{key.inspect}=>#{value.inspect}" }.join(", ")}}"
   end
 end
+
 class Encoding
   def inspect
     "#<Encoding:#{name}#{" (dummy)" if dummy?}>"
