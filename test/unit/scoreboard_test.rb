@@ -41,6 +41,8 @@ class ScoreboardTest < Minitest::Test
     assert_raises(IndexError) { board.get(1, :queue) }
     assert_raises(IndexError) { board.get(-1, :queue) }
     assert_raises(KeyError) { board.get(0, :cue) }
+    assert_raises(TypeError) { board.get(0, "queue") }
+    assert_raises(TypeError) { board.set(0, nil, 1) }
     assert_raises(KeyError) { board.histogram(0, :queue) }
     assert_raises(KeyError) { board.sum_us(0, :queue) }
     assert_raises(IndexError) { board.sum_us(1, :wait) }

@@ -61,6 +61,7 @@ static rd_score_row *row_at(VALUE self, VALUE index) {
 }
 
 static const rd_score_info *info_of(VALUE name) {
+    Check_Type(name, T_SYMBOL);
     VALUE text = rb_sym2str(name);
     const rd_score_info *info = rd_score_find(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
     if (info == NULL) rb_raise(rb_eKeyError, "the scoreboard has no %s", RSTRING_PTR(text));
