@@ -1,7 +1,7 @@
 "use strict";
 // SPDX-License-Identifier: MIT
 // The page draws what the control server tells it once a second. It asks for nothing else, and keeps nothing.
-const SAMPLES = 300, SLOW_MS = 5000, STUCK_MS = 2000, LINES = 300, WINDOW = 10;
+const SAMPLES = 300, SLOW_MS = 5000, STUCK_MS = 2000, LINES = 300, WINDOW = 10, AGAIN_MS = 3000;
 const byId = (id) => document.getElementById(id);
 const place = { samples: [], lives: [], log: [], stats: null, before: null, clients: new Map(), paused: false, heard: 0 };
 
@@ -343,6 +343,8 @@ function listen() {
   // The origin has no password, where the address of the page has one.
   const source = new EventSource(location.origin + location.pathname.replace(/\/?$/, "/events") + location.search);
   const on = (name, take) => source.addEventListener(name, (event) => { place.heard = performance.now(); take(JSON.parse(event.data)); });
+  // A browser comes back after a cut, but not after another answer: of a proxy without the server, or 503, no place is free.
+  source.addEventListener("error", () => { if (source.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS); });
   // The stream begins with everything, also after it was cut.
   source.addEventListener("open", () => { place.fresh = true; });
   on("log", (lines) => {
@@ -355,7 +357,6 @@ function listen() {
     place.fresh = false;
   });
   on("stats", (stats) => { place.stats = stats; drawState(); draw(); });
-  setInterval(drawState, 1000);
 }
 function pause() {
   place.paused = !place.paused;
@@ -371,4 +372,5 @@ for (const button of document.querySelectorAll("[data-level]")) button.addEventL
   for (const other of document.querySelectorAll(".filter button")) other.setAttribute("aria-pressed", String(other === button));
 });
 addEventListener("resize", draw);
+setInterval(drawState, 1000);
 listen();

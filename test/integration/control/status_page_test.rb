@@ -184,6 +184,24 @@ class StatusPageTest < ControlCase
     slow&.close
   end
 
+  # Proxies answer as well while there is no server behind them, and a browser does not come back after that by itself.
+  def test_it_comes_back_when_there_was_no_place
+    write "config.ru", MOUNTED
+    server = controlled(uri: "auto", token: nil)
+    streams = Array.new(2) { stream(server) }
+    streams.each { |socket| read_until(socket, "event: stats") }
+    url = "http://any:open@127.0.0.1:#{server.port}/server"
+    page = Chromium.shared.open("about:blank")
+    (@pages ||= []) << page
+    page.go(url)
+    page.wait_for("performance.getEntriesByType('resource').some((one) => one.name.endsWith('/events'))", deadline: PATIENT)
+    streams.each(&:close)
+    page.wait_for("Number(document.body.dataset.updates) >= 1", deadline: PATIENT)
+    assert_equal "ready", page.run(text("#state"))
+  ensure
+    streams&.each(&:close)
+  end
+
   def test_what_is_not_shown_inside_the_application
     write "config.ru", MOUNTED
     server = controlled(uri: "auto", token: nil)
