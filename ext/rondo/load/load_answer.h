@@ -55,7 +55,7 @@ typedef enum rd_load_answer_progress {
     RD_DONE,      /* an answer ended with the bytes used */
     RD_HEAD_CUT,  /* no byte used: the head is incomplete; call again with its beginning and more
                      bytes */
-    RD_NO_ANSWER, /* not HTTP/1 */
+    RD_NO_ANSWER, /* not HTTP/1, or its end cannot be known; nothing more can be read */
 } rd_load_answer_progress;
 
 /* Takes bytes up to the end of one answer at most; *used is their number. After RD_DONE,

@@ -23,6 +23,7 @@ static const rd_case CASES[] = {
      "Chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nt: "
      "1\r\n\r\n",
      500, 13, false},
+    {"HTTP/1.1 200 OK\r\nContent-Length: 5 \r\ncontent-length:\t5\r\n\r\nHello", 200, 5, false},
     {"HTTP/1.0 200 OK\r\n\r\nuntil the close", 200, 15, true},
 };
 
@@ -54,36 +55,61 @@ static void test_forms(void) {
     }
 }
 
-/* The bytes behind a head are of no meaning for it, and where the buffer ends nothing is read. */
-static void test_length_ends_with_its_line(void) {
-    const char *const heads[] = {"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
-                                 "HTTP/1.1 200 OK\r\nContent-Length: \t \r\n\r\n",
-                                 "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"};
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-        rd_load_answer answer = {.stage = RD_HEAD};
-        rd_known_answer known = {.bytes = {0}};
-        const size_t head = strlen(heads[i]), len = head + 64;
-        char *bytes = rd_alloc(len);
-        size_t used;
-        memcpy(bytes, heads[i], head);
-        memset(bytes + head, ' ', len - head - 1);
-        bytes[len - 1] = '5';
-        CHECK_INT(rd_load_answer_take(&answer, &known, bytes, len, &used), RD_MORE);
-        CHECK(rd_load_answer_ends_with_close(&answer));
-        rd_free(bytes);
+#define OF_LENGTH(field)  "HTTP/1.1 200 OK\r\n" field "\r\n\r\n5Hello"
+#define OF_CHUNKS(chunks) "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" chunks
+
+/* An answer whose end cannot be known is none (RFC 9112, 6.3): what follows would be read at a
+ * wrong place. */
+static void test_no_answers(void) {
+    const char *const texts[] = {
+        "SSH-2.0-OpenSSH_9.2p1\r\n\r\n",
+        "HTTP/1.1 2x0 OK\r\n\r\n",
+        "HTTP/2 200\r\n\r\n",
+        "HTTP/1.1\r\n\r\n",
+        "HTTP/1.1 099 No\r\n\r\n",
+        "HTTP/1.1-200 OK\r\n\r\n",
+        OF_LENGTH("Content-Length:"),
+        OF_LENGTH("Content-Length: \t "),
+        OF_LENGTH("Content-Length: -1"),
+        OF_LENGTH("Content-Length: 5x"),
+        OF_LENGTH("Content-Length: 99999999999999999999"),
+        OF_LENGTH("Content-Length: 5\r\nContent-Length: 6"),
+        OF_CHUNKS("\r\nhello"),
+        OF_CHUNKS("hello\r\n"),
+        OF_CHUNKS(";x\r\n"),
+        OF_CHUNKS("10000000000000005\r\nhello\r\n0\r\n\r\n"),
+        OF_CHUNKS("3\r\nhello\r\n0\r\n\r\n"),
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        for (size_t size = 1; size <= strlen(texts[i]); size++) {
+            rd_load_answer answer = {.stage = RD_HEAD};
+            rd_load_answer_progress progress = read_in_pieces(&answer, texts[i], size);
+            CHECK_SAYS(progress == RD_NO_ANSWER, "%s is an answer", texts[i]);
+        }
     }
-    rd_load_answer answer = {.stage = RD_HEAD};
-    const char *const large = "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n";
-    CHECK_INT(read_in_pieces(&answer, large, strlen(large)), RD_MORE);
-    CHECK(answer.left == UINT64_MAX);
 }
 
-static void test_no_answers(void) {
-    const char *const texts[] = {"SSH-2.0-OpenSSH_9.2p1\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
-                                 "HTTP/2 200\r\n\r\n", "HTTP/1.1\r\n\r\n"};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        rd_load_answer answer = {.stage = RD_HEAD};
-        CHECK_INT(read_in_pieces(&answer, texts[i], strlen(texts[i])), RD_NO_ANSWER);
+static rd_load_answer_progress take_long(const char *begin, size_t len, const char *end,
+                                         size_t size) {
+    const size_t begin_len = strlen(begin), end_len = strlen(end);
+    char *text = rd_alloc(len + end_len + 1);
+    memset(text, 'x', len + end_len);
+    memcpy(text, begin, begin_len);
+    memcpy(text + len, end, end_len + 1);
+    rd_load_answer answer = {.stage = RD_HEAD};
+    rd_load_answer_progress progress = read_in_pieces(&answer, text, size);
+    rd_free(text);
+    return progress;
+}
+
+static void test_limits(void) {
+    const size_t head = 65536 - 4, sizes[] = {65536 - 5, 65536, 100000};
+    const char *const end = "\r\n\r\n", *const status = "HTTP/1.1 204 No\r\nx: ";
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        CHECK_INT(take_long(status, head, end, sizes[i]), RD_DONE);
+        CHECK_INT(take_long(status, head + 1, end, sizes[i]), RD_NO_ANSWER);
+        CHECK_INT(take_long(OF_CHUNKS("0;"), 70000, end, sizes[i]), RD_NO_ANSWER);
+        CHECK_INT(take_long(OF_CHUNKS("0\r\nt: "), 70000, end, sizes[i]), RD_NO_ANSWER);
     }
 }
 
@@ -99,8 +125,8 @@ static void test_percentiles(void) {
 
 int main(void) {
     test_forms();
-    test_length_ends_with_its_line();
     test_no_answers();
+    test_limits();
     test_percentiles();
     return check_summary();
 }
