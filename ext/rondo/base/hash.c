@@ -64,6 +64,15 @@ uint64_t rd_hash(rd_hash_key key, rd_slice bytes) {
     return v.v0 ^ v.v1 ^ v.v2 ^ v.v3;
 }
 
+/* The first byte is the lowest: of a short tail the product keeps in its upper half what no lower
+ * bit depends on. */
+static uint64_t lowest_first(uint64_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
 /* Takes eight bytes at a time, multiplies and folds. Any distribution will do for a direct-mapped
  * table. */
 uint32_t rd_hash_weak(rd_slice bytes) {
@@ -72,11 +81,11 @@ uint32_t rd_hash_weak(rd_slice bytes) {
     size_t len = bytes.len;
     for (; len >= 8; at += 8, len -= 8) {
         memcpy(&word, at, 8);
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash = (hash ^ lowest_first(word)) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     }
     word = 0;
     memcpy(&word, at, len);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    hash = (hash ^ lowest_first(word)) * 0xff51afd7ed558ccdu;
     return (uint32_t)(hash ^ (hash >> 32));
 }

@@ -6,6 +6,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -34,11 +35,13 @@ void rd_accept_queue_init(rd_accept_queue *queue, const char *url, int fd, int s
 
 #ifdef RD_LINUX
 
-/* For a listening socket, tcpi_unacked is the length of its queue and tcpi_sacked the limit. */
+/* For a listening socket, tcpi_unacked is the length of its queue and tcpi_sacked the limit. An
+ * emulator may know less of it. */
 static void measure_tcp(rd_accept_queue *queue) {
     struct tcp_info info = {0};
     socklen_t len = sizeof(info);
     if (getsockopt(queue->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) return;
+    if (len < offsetof(struct tcp_info, tcpi_lost)) return;
     queue->depth = info.tcpi_unacked;
     queue->limit = info.tcpi_sacked;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * SipHash-1-3: known answers (those of CPython's hash() with a key of zeros), and a key that
- * counts.
+ * counts. The weak one spreads.
  */
 #include "base/hash.h"
 #include "check.h"
@@ -33,8 +33,23 @@ static void test_keys(void) {
     CHECK(rd_hash(one, RD_SLICE("")) != rd_hash(one, RD_SLICE("\0")));
 }
 
+/* Tables take its lower bits: names that differ in their last byte must not share all of them. */
+static void test_the_weak_one_spreads(void) {
+    static const char *const before[] = {"", "file", "segment/", "segment/of"};
+    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+        uint64_t places = 0;
+        for (char last = 'a'; last <= 'z'; last++) {
+            char name[16];
+            const int len = snprintf(name, sizeof(name), "%s%c", before[i], last);
+            places |= UINT64_C(1) << rd_hash_weak(rd_slice_of(name, (size_t)len)) % 64;
+        }
+        CHECK_SAYS(__builtin_popcountll(places) > 13, "%s", before[i]);
+    }
+}
+
 int main(void) {
     test_known_answers();
+    test_the_weak_one_spreads();
     test_keys();
     return check_summary();
 }
