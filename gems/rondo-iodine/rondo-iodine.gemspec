@@ -14,7 +14,7 @@ Gem::Specification.new do |spec|
   spec.license = "MIT"
   spec.required_ruby_version = ">= 3.1"
 
-  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "exe/*", "README.md", "LICENSE"].sort }
+  spec.files = Dir.chdir(__dir__) { Dir["lib/**/*.rb", "sig/**/*.rbs", "exe/*", "README.md", "LICENSE"].sort }
   spec.bindir = "exe"
   spec.executables = ["iodine"]
   spec.require_paths = ["lib"]

@@ -68,6 +68,28 @@ class SteepTest < Minitest::Test
     cluster { max_requests 1000 }
   RUBY
 
+  OTHER_GEMS = <<~RUBY
+    Iodine.threads = 5
+    Iodine.workers = "two" # wrong
+    Iodine.listen(service: :http, handler: ->(_env) { [200, {}, ["yes"]] })
+    Iodine.on_state(:on_start) { Iodine.run_every(1000) { 1 } }
+    Iodine.on_state(:started) { 1 } # wrong
+    Iodine.subscribe("news*", match: :redis) { |channel, message| channel + message }
+    Iodine.publish(to: "news", message: "one")
+    Iodine.publish("news", { text: "one" }) # wrong
+    redis = Iodine::PubSub::Redis.new("redis://localhost/", ping: 10)
+    redis.cmd("SET", :key, 1) { |reply| puts reply }
+    Iodine::PubSub.default = redis
+    Iodine::PubSub.attach("redis") # wrong
+    tls = Iodine::TLS.new("localhost")
+    tls.use_certificate(certificate: "cert.pem", private_key: "key.pem").trust("ca.pem")
+    Iodine.connect(url: "wss://localhost/", tls: tls).start
+    Iodine::Mustache.new(template: "{{a}}").render({ a: 1 }).upcase
+    Iodine::JSON.parse(1) # wrong
+    Up.publish("news", { text: "one" })
+    Up.publish("news") # wrong
+  RUBY
+
   def test_the_examples_keep_to_the_signatures
     output, status = check(ROOT)
     assert status.success?, output
@@ -75,14 +97,15 @@ class SteepTest < Minitest::Test
 
   def test_what_a_method_refuses_is_refused_before
     Dir.mktmpdir do |folder|
-      FileUtils.cp_r(File.join(ROOT, "sig"), folder)
-      { "program.rb" => PROGRAM, "rondo.rb" => VERBS, "shout.rbs" => SIGNATURE, "Steepfile" => <<~RUBY }.each do |name, text|
-        target(:all) { signature "sig", "shout.rbs"; check "program.rb", "rondo.rb" }
-      RUBY
-        File.write(File.join(folder, name), text)
+      { "sig" => "sig", "gems/rondo-iodine/sig" => "iodine", "gems/rondo-up/sig" => "up" }.each do |from, to|
+        FileUtils.cp_r(File.join(ROOT, from), File.join(folder, to))
       end
+      programs = { "other_gems.rb" => OTHER_GEMS, "program.rb" => PROGRAM, "rondo.rb" => VERBS }
+      programs.merge("shout.rbs" => SIGNATURE, "Steepfile" => <<~RUBY).each { |name, text| File.write(File.join(folder, name), text) }
+        target(:all) { signature "sig", "iodine", "up", "shout.rbs"; check #{programs.keys.inspect[1..-2]} }
+      RUBY
       output, = check(folder)
-      assert_equal marked("program.rb", PROGRAM) + marked("rondo.rb", VERBS), refused(output), output
+      assert_equal programs.flat_map { |name, text| marked(name, text) }, refused(output), output
     end
   end
 

@@ -1,17 +1,20 @@
 # frozen_string_literal: true
 
-# A program: loads what applications may load of Rondo, and writes as JSON what reflection finds there. Each name is of
-# a constant or a method, as YARD writes it; with a method come its parameters, or nil if it is written in C.
+# A program: loads what applications may load of a gem, whose name is its argument, and writes as JSON what reflection
+# finds there. Each name is of a constant or a method, as YARD writes it; with a method come its parameters, or nil if it
+# is written in C.
 # SPDX-License-Identifier: MIT
 
 require "json"
 require "rackup"
-require "rondo"
-require "rondo/not_compiled"
-require "rondo/config/configuration"
-require "rackup/handler/rondo"
-require "rondo/rails/event_stream"
-require "rondo/rails/cable/publisher"
+
+# By gem: what is loaded, and the spaces that are read.
+INTERFACES = {
+  "rondo" => [%w[rondo rondo/not_compiled rondo/config/configuration rackup/handler/rondo rondo/rails/event_stream
+                 rondo/rails/cable/publisher], %w[Rondo Rackup::Handler::Rondo]],
+  "rondo-iodine" => [%w[iodine rackup/handler/iodine], %w[Iodine]],
+  "rondo-up" => [%w[up rackup/handler/up], %w[Up Rackup::Handler::Up]]
+}.freeze
 
 # What is in a space, and in those below it.
 class PublicNames
@@ -53,7 +56,8 @@ class PublicNames
   end
 end
 
+libraries, spaces = INTERFACES.fetch(ARGV.first)
+libraries.each { |library| require library }
 names = PublicNames.new
-names.read("Rondo", Rondo)
-names.read("Rackup::Handler::Rondo", Rackup::Handler::Rondo)
+spaces.each { |space| names.read(space, Object.const_get(space)) }
 puts JSON.generate(names.found)

@@ -3,7 +3,8 @@
 # What is public, as YARD sees it; .yardopts loads this file. Public is what applications may use: each constant and
 # each public method of {PublicApi::ROOTS} and below, but for what has `@api private` itself, or stands in something
 # that has it. `@api public` is the exception in something private. The verbs of settings, which are no methods in the
-# source, get their words here. The tests of test/reference compare this with sig/ and with the loaded library.
+# source, get their words here. test/project/signatures_test.rb compares this with sig/ and with the
+# loaded library. The gems of gems/ have the same rules.
 # SPDX-License-Identifier: MIT
 
 require "yard"
@@ -11,7 +12,7 @@ require "yard"
 # Completes what YARD has read.
 module PublicApi
   # What stands elsewhere is of other libraries, in whose place or beside which Rondo stands.
-  ROOTS = %w[Rondo Rack::Handler::Rondo Rackup::Handler::Rondo].freeze
+  ROOTS = %w[Rondo Rack::Handler::Rondo Rackup::Handler::Rondo Iodine Up Rackup::Handler::Up].freeze
   VERBS = "Rondo::Configuration::Verbs"
 
   module_function

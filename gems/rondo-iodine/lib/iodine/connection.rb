@@ -126,6 +126,9 @@ module Iodine
     end
 
     # @see Iodine.publish
+    # @overload publish(channel, message, engine = nil)
+    #   @return [Boolean] whether it is on its way
+    #   @raise [ArgumentError, TypeError]
     def publish(*arguments)
       Iodine.publish(*arguments)
     end

@@ -11,14 +11,17 @@ module Iodine
     class Engine
       # @param to [String] a channel, or a pattern
       # @param match [true, nil] whether it is a pattern
+      # @return [void]
       def subscribe(to, match); end
 
       # @param to [String]
       # @param match [true, nil]
+      # @return [void]
       def unsubscribe(to, match); end
 
       # @param to [String]
       # @param message [String]
+      # @return [void]
       def publish(to, message); end
 
       # @api private

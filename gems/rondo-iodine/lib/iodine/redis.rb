@@ -45,6 +45,9 @@ module Iodine
         self
       end
 
+      # @param to [String]
+      # @param message [String]
+      # @return [self]
       def publish(to, message)
         outlet.publish(to, message)
         self

@@ -11,7 +11,10 @@ module Iodine
     # Whether there is TLS.
     SUPPORTED = true
 
-    # @see #use_certificate
+    # @overload initialize
+    # @overload initialize(server_name, certificate = nil, private_key = nil, password = nil)
+    #   As {#use_certificate}.
+    # @raise [ArgumentError, TypeError]
     def initialize(*arguments)
       @certificates = []
       @protocols = {}

@@ -22,6 +22,7 @@ module Iodine
       Iodine.stop
     end
 
+    # iodine's sign that this file was loaded.
     IODINE_RACK_LOADED = true
   end
 end
