@@ -212,7 +212,7 @@ module Rondo
       room = (@count.number * GROWTH).clamp(LEAST_ROOM, WorkerCount::MOST)
       @loop = ProcessLoop.new(@log)
       @slots = Slots.new(@settings, room: room)
-      @board = Scoreboard.new(room * 2)
+      @board = ProcessSetup.make_scoreboard(room * 2)
       @hub = Hub.new(@settings, @board, log: @log)
       PubSub.hub = @hub
       @engine = ClusterEngine.open(@settings, @hub, @log)

@@ -86,7 +86,7 @@ int rd_scoreboard_create(rd_scoreboard *board, uint32_t rows) {
     int fd = rd_fd_nameless("rondo scoreboard", &can_be_sealed);
     if (fd < 0) return -1;
     size_t bytes = bytes_of(rows);
-    if (ftruncate(fd, (off_t)bytes) != 0 || map(board, fd, bytes) != 0) {
+    if (rd_fd_size(fd, bytes, can_be_sealed) != 0 || map(board, fd, bytes) != 0) {
         rd_close_keeping_errno(fd);
         return -1;
     }

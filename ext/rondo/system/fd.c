@@ -58,6 +58,25 @@ int rd_fd_nameless(const char *name, bool *can_be_sealed) {
     return open_unlinked();
 }
 
+/* A hole of a file that is mapped gets its memory when it is touched first: if there is none then,
+ * a signal ends the process. */
+static int fill_holes(int fd, size_t len) {
+    static const char zeros[4096];
+    for (size_t at = 0; at < len;) {
+        const size_t left = len - at;
+        const ssize_t written =
+            pwrite(fd, zeros, left < sizeof(zeros) ? left : sizeof(zeros), (off_t)at);
+        if (written < 0 && errno != EINTR) return -1;
+        if (written > 0) at += (size_t)written;
+    }
+    return 0;
+}
+
+int rd_fd_size(int fd, size_t len, bool can_be_sealed) {
+    if (ftruncate(fd, (off_t)len) != 0) return -1;
+    return can_be_sealed ? 0 : fill_holes(fd, len);
+}
+
 int rd_fd_nameless_secret(const char *name, bool *can_be_sealed) {
     const int fd = rd_fd_nameless(name, can_be_sealed);
 #ifdef RD_LINUX

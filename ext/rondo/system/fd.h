@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <unistd.h>
 
 /* Closes, but keeps errno for the caller, which reports why the call before failed. */
@@ -31,5 +32,9 @@ int rd_fd_nameless(const char *name, bool *can_be_sealed);
 
 /* The same for what no disk may have: on Linux it fails with ENOTSUP if the file has one. */
 int rd_fd_nameless_secret(const char *name, bool *can_be_sealed);
+
+/* Gives a new nameless file its size. One that cannot be sealed gets its room at once, because
+ * others may fill the file system later. Returns 0, or -1 with errno set: ENOSPC. */
+int rd_fd_size(int fd, size_t len, bool can_be_sealed);
 
 #endif

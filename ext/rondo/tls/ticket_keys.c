@@ -106,7 +106,9 @@ static rd_ticket_keys *create(void) {
     const int fd = rd_fd_nameless_secret("rondo tickets", &can_be_sealed);
     if (fd < 0) return NULL;
     rd_ticket_memory *memory = NULL;
-    if (ftruncate(fd, (off_t)sizeof(*memory)) == 0) memory = map(fd, PROT_READ | PROT_WRITE);
+    if (rd_fd_size(fd, sizeof(*memory), can_be_sealed) == 0) {
+        memory = map(fd, PROT_READ | PROT_WRITE);
+    }
     if (memory == NULL) {
         rd_close_keeping_errno(fd);
         return NULL;

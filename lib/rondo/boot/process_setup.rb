@@ -111,6 +111,15 @@ module Rondo
       $PROGRAM_NAME = [what, *parts].join(" ")
     end
 
+    # @param rows [Integer]
+    # @return [Scoreboard]
+    # @raise [Error] one line: there is no memory, or no room in the file system that stands for it
+    def self.make_scoreboard(rows)
+      Scoreboard.new(rows)
+    rescue SystemCallError => e
+      raise Error, "cannot make the memory that processes share: #{SystemCallError.new(nil, e.errno).message}"
+    end
+
     # For the log: where every Ruby thread is.
     # @param title [String] its first line
     # @return [String]

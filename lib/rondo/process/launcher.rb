@@ -214,7 +214,7 @@ module Rondo
 
     # Before the application is loaded, which may take its time: probes are answered meanwhile.
     def open_control
-      @scoreboard = Scoreboard.new(1)
+      @scoreboard = ProcessSetup.make_scoreboard(1)
       { pid: Process.pid, started_ms: now_ms, state: Scoreboard::STATES.index(:booting) }.each do |name, value|
         @scoreboard.set(0, name, value)
       end
