@@ -18,7 +18,7 @@ class Browser
 
   def initialize(url)
     @url = URI(url)
-    @http = Net::HTTP.new(@url.host, @url.port, nil)
+    @http = Net::HTTP.new(@url.hostname, @url.port, nil)
     @http.read_timeout = READ_TIMEOUT
     # A request that is quietly sent a second time would hide a fault of the server.
     @http.max_retries = 0
