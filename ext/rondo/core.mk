@@ -10,6 +10,10 @@
 ifeq ($(origin CC),default)
 CC := gcc
 endif
+# Before the first of hundreds of errors.
+ifeq ($(shell echo __SIZEOF_POINTER__ | $(CC) -E -P - 2>/dev/null),4)
+$(error Rondo needs a system with 64 bits)
+endif
 SANITIZE ?=
 OPTIMIZE ?= $(if $(SANITIZE),-O1,-O2)
 ROOT := $(patsubst %/ext/rondo/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))

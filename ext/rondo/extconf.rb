@@ -5,6 +5,8 @@
 # sanitizers, `RONDO_DEBUG=1` without optimisation and with assertions.
 # SPDX-License-Identifier: MIT
 
+abort "Rondo needs a system with 64 bits" if [0].pack("j").bytesize < 8
+
 require "mkmf"
 
 # Another compiler than Ruby's own, as in `CC=clang gem install rondo`: Ruby's list of warnings is its own
@@ -13,8 +15,6 @@ if ENV["CC"]
   RbConfig::MAKEFILE_CONFIG["CC"] = ENV["CC"]
   $warnflags = "-Wall"
 end
-
-abort "Rondo needs a system with 64 bits" if [0].pack("j").bytesize < 8
 
 FOLDERS = %w[base system loop transport tls listen pubsub cluster http request files endpoint messaging protocol
              http2 server control load ruby fibers binding rack app threads].freeze

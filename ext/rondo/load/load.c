@@ -110,7 +110,8 @@ static void sent_count(const rd_load *load, rd_load_conn *conn, const struct iov
 static void conn_flush(rd_load *load, rd_load_conn *conn) {
     struct iovec parts[PARTS];
     while (conn->unsent > 0) {
-        struct msghdr message = {.msg_iov = parts, .msg_iovlen = parts_lay(load, conn, parts)};
+        const size_t count = parts_lay(load, conn, parts);
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = (rd_iovec_count)count};
         ssize_t sent = sendmsg(conn->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
             /* Any error but a full socket is left to the next recv, which reports it. */

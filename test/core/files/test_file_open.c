@@ -361,8 +361,9 @@ static atomic_bool is_renaming;
 
 /* Exchanges both names at once, if the file system can do that, and back again. */
 static void swap_twice(const char *one, const char *other, const char *spare) {
+    const unsigned exchange = 1u << 1; /* RENAME_EXCHANGE */
     for (int i = 0; i < 2; i++) {
-        if (renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE) == 0) continue;
+        if (syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, exchange) == 0) continue;
         rename(one, spare);
         rename(other, one);
         rename(spare, other);

@@ -4,10 +4,10 @@
  * cut anywhere; records of every size; what a socket does not take; files; the end, in order and
  * without; what costs the server more than its peer. On both pollers.
  */
-#include <malloc.h>
 
 #include "check.h"
 #include "hand_clock.h"
+#include "heap_use.h"
 #include "tls_conn.h"
 
 /* ---- the handshake ---- */
@@ -423,16 +423,15 @@ static void print_memory_of_an_idle_connection(void) {
     int peers[IDLE];
     size_t before = 0;
     for (int i = 0; i < IDLE; i++) {
-        if (i == 8) before = mallinfo2().uordblks;
+        if (i == 8) before = heap_use();
         conns[i] = open_shaken();
         say("hello", 5);
         carry_in_pieces(SIZE_MAX);
         peers[i] = peer;
         free_client(&client);
     }
-    if (before != 0 && mallinfo2().uordblks > before) {
-        printf("an idle connection takes %zu bytes\n",
-               (mallinfo2().uordblks - before) / (IDLE - 8));
+    if (before != 0 && heap_use() > before) {
+        printf("an idle connection takes %zu bytes\n", (heap_use() - before) / (IDLE - 8));
     }
     for (int i = 0; i < IDLE; i++) {
         rd_conn_close(conns[i]);
