@@ -17,7 +17,8 @@ bundled = defined?(Bundler) ? Bundler.load.specs.reject { |spec| spec.name == "r
 gems = [*($LOAD_PATH - before), *bundled.flat_map(&:full_require_paths)]
 ENV["RUBYLIB"] = [*gems.uniq, ENV.fetch("RUBYLIB", nil)].compact.join(File::PATH_SEPARATOR)
 ENV["RUBYOPT"] = ENV["RUBYOPT"].to_s.split.grep_v(/bundler/).join(" ")
-ENV.delete("BUNDLER_SETUP") # by which Ruby 3.2 and newer load it
+# By the first of these Ruby 3.2 and newer load it. The second is Bundler 4's: another Gemfile has another lock file.
+%w[BUNDLER_SETUP BUNDLE_LOCKFILE].each { |name| ENV.delete(name) }
 
 # Servers of the tests write to pipes, and tests look for lines by their beginning. Tests of the time itself set this
 # variable anew.

@@ -102,6 +102,17 @@ class CliTest < ShellCase
     assert_includes rondo("cert", "--help").out, "--tls-eab-kid ID"
   end
 
+  def test_help_of_a_command
+    %w[bench cert check completion ctl top].each do |command|
+      assert_equal rondo(command, "--help").out, rondo("help", command).out
+    end
+    assert_includes rondo("help", "bench").out, "Usage: rondo bench"
+    result = rondo("help", "bensh")
+    assert_equal [2, "", "rondo: there is no command bensh; did you mean bench?\n"], [result.code, result.out, result.err]
+    assert_equal 2, rondo("help", "bench", "top").code
+    assert_equal rondo("--version").out, rondo("help", "--version").out
+  end
+
   def test_requiring_the_library_reads_no_command_line
     script = "ARGV.replace(%w[--nonsense -p x]); require 'rondo'; p ARGV, Signal.trap('INT', 'DEFAULT')"
     result = run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", script)

@@ -50,6 +50,7 @@ module Rondo
     # @return [Integer] exit code: 0, 1 for what cannot be served, 2 for a wrong command line
     def run
       find_mold
+      find_help
       return tool(@arguments.shift) if TOOLS.key?(@arguments.first)
 
       command = SUBCOMMANDS.include?(@arguments.first) ? @arguments.shift : "serve"
@@ -107,6 +108,21 @@ module Rondo
     end
 
     private
+
+    # `rondo help bench` is `rondo bench --help`.
+    def find_help
+      return if @arguments.first != "help" || @arguments.size < 2 || file?("help")
+
+      word = @arguments[1]
+      raise UsageError, "too many arguments: #{@arguments.drop(2).join(" ")}" if @arguments.size > 2
+      return @arguments.shift if word.start_with?("-")
+
+      require "rondo/boot/application"
+      commands = Application::COMMANDS
+      raise UsageError, "there is no command #{word}#{Server.nearest(word, commands)}" unless commands.include?(word)
+
+      @arguments = [word, "--help"]
+    end
 
     def find_verb
       require "rondo/command/cert"
