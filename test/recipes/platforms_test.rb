@@ -53,8 +53,12 @@ class RecipePlatformsTest < RecipeCase
     port = free_port
     service = YAML.safe_load(recipe("render.yaml"))["services"].fetch(0)
     variables = service["envVars"].to_h { |row| row.values_at("key", "value") }
-    serve(service["startCommand"], variables.merge("PORT" => port.to_s))
+    assert_equal "10.0.0.0/8", variables["TRUSTED_PROXIES"]
+    serve(service["startCommand"], variables.merge("PORT" => port.to_s, "TRUSTED_PROXIES" => "127.0.0.1"))
     assert_up(port, service["healthCheckPath"])
+    # Render's proxy appends the address of Cloudflare.
+    fields = { "CF-Connecting-IP" => "203.0.113.6", "X-Forwarded-For" => "203.0.113.6, 104.22.17.40" }
+    assert_includes fetch("http://127.0.0.1:#{port}", "/client", fields, from: "127.0.0.1").body, " 203.0.113.6\n"
     assert_in_time service["maxShutdownDelaySeconds"]
   end
 

@@ -15,3 +15,6 @@ worker_shutdown_timeout 27
 
 # Proxies that may name the client, as 10.0.0.0/8,fd00::/8. Without any, no forwarded field is believed.
 trusted_proxies ENV.fetch("TRUSTED_PROXIES", "").split(",")
+
+# The field in which they name it, where X-Forwarded-For does not end with the client.
+set_remote_address header: ENV["CLIENT_FIELD"] if ENV["CLIENT_FIELD"]
