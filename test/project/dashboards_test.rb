@@ -38,7 +38,7 @@ class DashboardsTest < Minitest::Test
   end
 
   def test_promtool_takes_the_rules
-    output, status = Open3.capture2e("promtool", "check", "rules", RULES)
+    output, status = promtool("check", "rules", RULES)
     assert status.success?, output
     assert_includes output, "5 rules found"
   end
@@ -46,13 +46,13 @@ class DashboardsTest < Minitest::Test
   def test_the_alerts_fire_when_they_should
     Dir.mktmpdir do |folder|
       File.write("#{folder}/tests.yml", YAML.dump("rule_files" => [RULES], "tests" => FIRES.map { |series, fired| case_of(series, fired) }))
-      output, status = Open3.capture2e("promtool", "test", "rules", "#{folder}/tests.yml")
+      output, status = promtool("test", "rules", "#{folder}/tests.yml")
       assert status.success?, output
     end
   end
 
   def test_the_page_of_metrics_is_what_promtool_expects
-    output, status = Open3.capture2e("promtool", "check", "metrics", stdin_data: MetricsPage.text)
+    output, status = promtool("check", "metrics", stdin_data: MetricsPage.text)
     assert status.success?, output
   end
 
@@ -89,12 +89,17 @@ class DashboardsTest < Minitest::Test
     end
     Dir.mktmpdir do |folder|
       File.write("#{folder}/rules.yml", YAML.dump("groups" => [{ "name" => "panels", "rules" => rules }]))
-      output, status = Open3.capture2e("promtool", "check", "rules", "#{folder}/rules.yml")
+      output, status = promtool("check", "rules", "#{folder}/rules.yml")
       assert status.success?, output
     end
   end
 
   private
+
+  def promtool(*words, **options)
+    skip "promtool is not there (Debian's package prometheus)" unless system("command -v promtool >/dev/null")
+    Open3.capture2e("promtool", *words, **options)
+  end
 
   def rules
     YAML.load_file(RULES).fetch("groups").flat_map { |group| group.fetch("rules") }

@@ -16,7 +16,7 @@ class TimeLimitTest < Minitest::Test
     RUBY
     assert_equal 1, status.exitstatus
     assert_match(/^StuckTest#test_a took longer than 1 s$/, output)
-    assert_match(/^ +-e:\d+:in `test_a'$/, output)
+    assert_match(/^ +-e:\d+:in [`'](StuckTest#)?test_a'$/, output)
     assert_match(/TimeLimit::Expired: longer than 1 s/, output)
     assert_match(/^2 runs, 1 assertions, 0 failures, 1 errors/, output)
   end

@@ -19,8 +19,10 @@ class Pebble < ChildServer
 
     # Its port for orders is the one that is waited for.
     def command
+      says, = Open3.capture2e("pebble-challtestsrv", "-help")
+      newer = says.include?("-dnsserver") ? ["-doh", "", "-dnsserver"] : ["-dns01"]
       ["pebble-challtestsrv", "-http01", "", "-https01", "", "-tlsalpn01", "", "-defaultIPv6", "",
-       "-dns01", "127.0.0.1:#{port}", "-management", ""]
+       *newer, "127.0.0.1:#{port}", "-management", ""]
     end
   end
 

@@ -31,7 +31,11 @@ module Rondo
 
     if Fiber.respond_to?(:blocking) # then Ruby asks for it
       # IO.select.
-      # @return [Array<Array<IO>>, nil]
+      # @param readers [Array<IO>, nil]
+      # @param writers [Array<IO>, nil]
+      # @param others [Array<IO>, nil] for exceptional conditions
+      # @param timeout [Numeric, nil] seconds; nil: no limit
+      # @return [Array<Array<IO>>, nil] those that are ready; nil when the time is over
       def io_select(readers, writers = nil, others = nil, timeout = nil)
         return apart { IO.select(readers, writers, others, timeout) } unless others.nil? || others.empty?
 

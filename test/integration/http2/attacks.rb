@@ -15,6 +15,7 @@ class HTTP2Attacks
   ACK = 1
   END_HEADERS = 4
   CALM = 11
+  FLOW_CONTROL = 3
   MANY = 1200 # more than a client may send of what carries nothing
   STREAMS = 100
 

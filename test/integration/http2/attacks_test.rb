@@ -69,7 +69,10 @@ class HTTP2AttacksTest < HTTP2Case
   def flood(server, name, path)
     besiege(server, [name], path) do |clients|
       verdicts = clients.map { |client| Timeout.timeout(PATIENCE) { client.verdict } }
-      assert_equal [HTTP2Attacks::CALM], verdicts.uniq, name
+      # libnghttp2 1.70 ends a connection at the first window that overflows.
+      expected = name == :overflowing_windows ? [HTTP2Attacks::CALM, HTTP2Attacks::FLOW_CONTROL] : [HTTP2Attacks::CALM]
+      assert_equal 1, verdicts.uniq.size, name
+      assert_includes expected, verdicts.first, name
     end
   end
 

@@ -22,12 +22,15 @@ async def told(message):
         return [socket.close_code, socket.close_reason]
 
 
+REFUSED = websockets.InvalidStatus, getattr(websockets, "InvalidStatusCode", websockets.InvalidStatus)
+
+
 async def refused():
     try:
         async with websockets.connect(URL + "/refused"):
             return "open"
-    except websockets.InvalidStatusCode as error:
-        return error.status_code
+    except REFUSED as error:
+        return error.response.status_code if hasattr(error, "response") else error.status_code
 
 
 async def main():

@@ -23,7 +23,7 @@ class TLSRefusalsTest < RackCase
     ["stranger", "verify_mode=peer&CA", /alert unknown ca/, "#{INVALID} (unable to get local issuer certificate)"],
     ["selfsigned", "verify_mode=peer&CA", /alert unknown ca/, "#{INVALID} (self-signed certificate)"],
     ["old", "verify_mode=peer&CA", /alert certificate expired/, "#{INVALID} (certificate has expired)"],
-    ["early", "verify_mode=peer&CA", /alert bad certificate/, "#{INVALID} (certificate is not yet valid)"],
+    ["early", "verify_mode=peer&CA", /alert bad certificate/, "#{INVALID} (certificate is not yet valid"],
     ["purpose", "verify_mode=peer&CA", /alert unsupported certificate/, "#{INVALID} (unsuitable certificate purpose)"],
     ["old", "verify_mode=force_peer&CA&verification_flags=NO_CHECK_TIME"],
     ["friend", "verify_mode=peer&CA&verification_flags=CRL_CHECK", /alert unknown ca/, "#{INVALID} (unable to get certificate CRL)"],
