@@ -66,6 +66,8 @@ class BenchCommandTest < ShellCase
     document = JSON.parse(read("all.json"))
     assert_equal [2, 2], document["options"].values_at("threads", "workers")
     assert_equal ["2xx"], document["servers"][0]["rounds"][0]["busy"]["statuses"].keys
+    refute_includes document["servers"][0]["notes"], nil
+    refute_match(/: $/, result.out)
     refute_path_exists File.join(@folder, "rondo-bench.html")
   end
 
@@ -78,6 +80,7 @@ class BenchCommandTest < ShellCase
     assert_equal ["/moved?a"], document["options"]["paths"]
     assert_operator document["servers"][0]["medians"]["busy"]["cpu_us"], :>, 0 # its process was found
     assert_equal "200", get(server).code
+    assert_match(%r{^bench: \S+/moved\?a answers, warming up$}, result.out) # it does not say what it is
   end
 
   def test_only_this_machine

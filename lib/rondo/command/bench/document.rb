@@ -79,21 +79,28 @@ module Rondo
          "requests/s and waits are worse than they would be alone"]
       end
 
+      # What is counted of connections and requests that had no answer.
+      LOST = { broken: "connections ended before an answer", refused: "connections were refused",
+               unanswered: "requests had no answer after #{Rounds::PATIENCE} s",
+               unclosed: "connections were not closed in spite of Connection: close" }.freeze
+      private_constant :LOST
+
       def failures(contender)
         measured = contender.rounds.flat_map { |round| round.values_at(*Rounds::PHASES) }
+        unlike(measured) + LOST.filter_map do |name, text|
+          count = measured.sum { |each| each[name] }
+          "#{count} #{text}" if count.positive?
+        end
+      end
+
+      # Answers that are counted, but were not 2xx.
+      def unlike(measured)
         statuses = measured.map { |each| each[:statuses] }.reduce { |a, b| a.merge(b) { |_, x, y| x + y } }
         others = statuses.except("2xx")
-        notes = [(if others.any?
-                    "#{others.values.sum} of #{statuses.values.sum} answers were not 2xx (" \
-                      "#{others.map { |group, count| "#{group}: #{count}" }.join(", ")})"
-                  end)]
-        { broken: "connections ended before an answer", refused: "connections were refused",
-          unanswered: "requests had no answer after #{Rounds::PATIENCE} s",
-          unclosed: "connections were not closed in spite of Connection: close" }.each do |name, text|
-          count = measured.sum { |each| each[name] }
-          notes << "#{count} #{text}" if count.positive?
-        end
-        notes
+        return [] if others.empty?
+
+        ["#{others.values.sum} of #{statuses.values.sum} answers were not 2xx (" \
+         "#{others.map { |group, count| "#{group}: #{count}" }.join(", ")})"]
       end
 
       def neighbours(contender)

@@ -67,7 +67,7 @@ module Rondo
       def begin_with(contender)
         contender.start
         @options.paths.each { |path| probe(contender, path) }
-        @say.call("#{contender.title} #{contender.version} answers, warming up")
+        @say.call("#{[contender.title, contender.version].compact.join(" ")} answers, warming up")
         load(contender, :busy, [@options.seconds, 1].min)
       end
 
