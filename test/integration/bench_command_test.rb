@@ -118,7 +118,7 @@ class BenchCommandTest < ShellCase
     { %w[--rounds 0] => /--rounds must be a number from 1 to 50, not "0"/, %w[--seconds 1e9] => /--seconds must be/,
       %w[--connections 9999] => /--connections must be a number from 1 to 1024/, %w[--against pumma] => /no such server: pumma; did you mean puma/,
       %w[--url //\ x] => /--url must be a path/, ["--header", "a: b\r\nc: d"] => /--header must be/, ["--header", "Host: b"] => /cannot set Host/,
-      %w[none.ru] => /there is no file none.ru/, %w[a.ru b.ru] => /too many arguments/, %w[--nonsense] => /invalid option/,
+      %w[none.ru] => /there is no file none.ru/, %w[a.ru b.ru] => /too many arguments/, %w[--header] => /missing argument: --header/,
       %w[--against puma http://127.0.0.1:1/] => /--against needs an application/ }.each do |words, complaint|
       assert_complaint 2, complaint, rondo("bench", *words)
     end

@@ -95,6 +95,7 @@ class CliTest < ShellCase
     result = rondo("--help")
     assert_equal [0, ""], [result.code, result.err]
     assert_match(/^Where:$/, result.out)
+    (Rondo::Application::COMMANDS - %w[start server]).each { |name| assert_match(/\b#{name}\b/, result.out.lines.first) }
     assert_includes result.out, "9292"
     assert_operator result.out.lines.map(&:chomp).map(&:size).max, :<=, 100
     assert_operator result.out.lines.size, :<, 60
@@ -107,6 +108,7 @@ class CliTest < ShellCase
       assert_equal rondo(command, "--help").out, rondo("help", command).out
     end
     assert_includes rondo("help", "bench").out, "Usage: rondo bench"
+    assert_equal rondo("node", "--help").err, rondo("help", "node").err # the gem rondo-node is not there
     result = rondo("help", "bensh")
     assert_equal [2, "", "rondo: there is no command bensh; did you mean bench?\n"], [result.code, result.out, result.err]
     assert_equal 2, rondo("help", "bench", "top").code
@@ -137,11 +139,20 @@ class CliTest < ShellCase
     end
   end
 
+  def test_options_that_are_none_are_said_in_the_same_words
+    { [] => 2, %w[init] => 2, %w[check] => 2, %w[cert renew] => 2, %w[bench] => 2, %w[ctl] => 1, %w[top] => 1 }.each do |words, code|
+      result = rondo(*words, "--hlep")
+      assert_equal [code, "rondo: invalid option --hlep; did you mean --help?\n"], [result.code, result.err], words
+      assert_match(/\Arondo: invalid option --\S+\n\z/, rondo(*words, "--\xFF").err)
+    end
+    assert_match(/did you mean --full\?$/, rondo("init", "--ful").err)
+  end
+
   def test_a_command_that_is_none
     assert_complaint 1, /no application: cehck does not exist in .*; did you mean check\?$/, rondo("cehck")
     require "rondo/boot/application"
     require "rondo/command/cli"
-    assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys + Rondo::CLI::TRIED, Rondo::Application::COMMANDS
+    assert_equal Rondo::CLI::SUBCOMMANDS + Rondo::CLI::TOOLS.keys + Rondo::CLI::TRIED + %w[node], Rondo::Application::COMMANDS
   end
 
   def test_a_folder_is_no_application

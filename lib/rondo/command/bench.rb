@@ -39,7 +39,7 @@ module Rondo
 
       writable([@options.report, @options.json].compact)
       with_signals { measure }
-    rescue OptionParser::ParseError, Options::Wrong => e
+    rescue Options::Wrong => e
       complain(e.message, 2)
     rescue Error => e
       complain(e.message, 1)

@@ -4,7 +4,7 @@
 # where Puma has none, and the subcommands: init, check and cert here, ctl, top and bench in classes of their own.
 # SPDX-License-Identifier: MIT
 
-require "optparse"
+require "rondo/command/command_line"
 require "rondo/config/settings"
 require "rondo/config/configuration"
 require "rondo/config/worker_count"
@@ -224,7 +224,7 @@ module Rondo
     def parser(groups = GROUPS)
       OptionParser.new do |options|
         options.banner = "Usage: rondo [options] [file]   " \
-                         "rondo init | check | cert | ctl | top | bench | completion [options]"
+                         "rondo init|check|cert|ctl|top|bench|completion|node|help|version"
         options.require_exact = true
         groups.each { |group| send(group, options) }
       end
@@ -382,14 +382,7 @@ module Rondo
     def usage_line(error)
       return error.message unless error.is_a?(OptionParser::ParseError)
 
-      word = error.args.first.to_s.dup.force_encoding(Encoding::UTF_8).scrub("?")
-      return error.message unless error.is_a?(OptionParser::InvalidOption)
-
-      "invalid option #{word}#{Server.nearest(word[/\A[^=]*/], flags)}"
-    end
-
-    def flags
-      parser.top.list.grep(OptionParser::Switch).flat_map(&:long) + LONG_SHORT.keys
+      CommandLine.wrong(error, parser, LONG_SHORT.keys + (@full.nil? ? [] : %w[--full]))
     end
 
     def complain(line, code, error = nil)

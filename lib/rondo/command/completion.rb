@@ -25,7 +25,8 @@ module Rondo
                  "top" => "show what a running server does", "completion" => "print a script for a shell",
                  "bench" => "measure the application and say what to set",
                  "start" => "serve, as without a command", "server" => "serve, as without a command",
-                 "help" => "show the options", "version" => "show the version" }.freeze
+                 "help" => "show the options", "version" => "show the version",
+                 "node" => "serve on Node, with the gem rondo-node" }.freeze
 
     # An option: its spellings, the name of its argument, what it does.
     Option = Struct.new(:names, :argument, :help, keyword_init: true)

@@ -45,6 +45,8 @@ module Rondo
       @url = url
       @address = Address.parse(url)
       @token = token
+    rescue AddressError
+      raise AddressError, "#{url} is not the address of a control server: expected tcp://HOST:PORT or unix://PATH"
     end
 
     # @param path [String] of a page, "/stats"

@@ -42,12 +42,18 @@ module Rondo
       raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
 
       perform(verb)
-    rescue OptionParser::ParseError, Error => e
-      @err.puts "rondo: #{Logger.escape(e.message)}"
-      1
+    rescue OptionParser::ParseError => e
+      complain(CommandLine.wrong(e, parser))
+    rescue Error => e
+      complain(e.message)
     end
 
     private
+
+    def complain(line)
+      @err.puts "rondo: #{Logger.escape(line)}"
+      1
+    end
 
     def parser
       OptionParser.new do |options|

@@ -4,7 +4,7 @@
 # server, or a configuration file that names one of these. For `rondo ctl` and `rondo top`.
 # SPDX-License-Identifier: MIT
 
-require "optparse"
+require "rondo/command/command_line"
 require "rondo/command/control_client"
 require "rondo/config/configuration"
 

@@ -29,7 +29,7 @@ class CtlTest < ControlCase
     { [] => /which server is meant/, %w[-S none] => /cannot read the state file none: No such file/,
       %w[-S old] => /not running: no control server at unix:.*: No such file/, %w[-P none] => /cannot read none/,
       %w[-S garbage] => /which server is meant/, %w[-P garbage] => /does not contain a process id/, %w[-p 99999999] => /not running: No such process/,
-      %w[--control-url nonsense] => /expected tcp/, %w[-C none.rb] => /cannot read none\.rb/ }.each do |words, pattern|
+      %w[--control-url nonsense] => /nonsense is not the address of a control server: expected tcp/, %w[-C none.rb] => /cannot read none\.rb/ }.each do |words, pattern|
       assert_complaint 1, pattern, ctl("status", *words)
     end
   end
@@ -37,7 +37,7 @@ class CtlTest < ControlCase
   def test_wrong_words
     assert_complaint 1, /the verb is missing.*thread-backtraces/, ctl
     assert_complaint 1, /unknown verb restrat; did you mean restart\?/, ctl("restrat")
-    assert_complaint 1, /invalid option: --stat/, ctl("status", "--stat", "x")
+    assert_complaint 1, /invalid option --stat; did you mean --state\?/, ctl("status", "--stat", "x")
     assert_complaint 1, /too many arguments: now/, ctl("stop", "now")
     help = ctl("--help")
     assert_equal 0, help.code

@@ -3,7 +3,7 @@
 # The command line of `rondo bench`. Every number has limits, so that a run ends.
 # SPDX-License-Identifier: MIT
 
-require "optparse"
+require "rondo/command/command_line"
 require "rondo/command/bench/target"
 
 module Rondo
@@ -50,7 +50,7 @@ module Rondo
       end
 
       # @return [self]
-      # @raise [Wrong, OptionParser::ParseError]
+      # @raise [Wrong]
       def parse
         rest = parser.parse(@arguments)
         return self if help?
@@ -61,6 +61,8 @@ module Rondo
         raise Wrong, "--against needs an application, not an address" if @url && @against.any?
 
         self
+      rescue OptionParser::ParseError => e
+        raise Wrong, CommandLine.wrong(e, parser)
       end
 
       # @return [Boolean]
