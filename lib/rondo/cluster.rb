@@ -227,7 +227,7 @@ module Rondo
     # Rows i and i + room of the board are of one slot: see Seats.
     def open_control
       @control = Control.open(@settings, @board, self, log: @log, cluster: true, room: @slots.room) or return
-      @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
+      @log.say @control.line
     end
 
     def watch_queues

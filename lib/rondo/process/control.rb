@@ -52,7 +52,7 @@ module Rondo
       log.note_in(scoreboard)
       control = new(scoreboard, process, log: log, token: token_of(token), cluster: cluster, room: room,
                                          data_only: settings[:control_data_only])
-      control.listen(uri, chosen: settings.given?(:control_token))
+      control.listen(uri, chosen: settings.given?(:control_token), kept: !settings[:state_path].nil?)
       control.start
       control
     rescue StandardError
@@ -151,17 +151,28 @@ module Rondo
     # @param uri [String] tcp://HOST:PORT, "auto", or unix:///PATH, whose file is for its owner alone
     #   unless it says ?mode=
     # @param chosen [Boolean] whether the token was configured, so that its owner knows it
+    # @param kept [Boolean] whether the state file has the token
     # @raise [AddressError] cannot be listened on, or open to other machines without a token
     # @return [String] the URL
-    def listen(uri, chosen: false)
+    def listen(uri, chosen: false, kept: true)
       opened = @core.listen(socket_left(uri) || address_of(uri))
       refuse(uri) if opened[:public] && !(chosen && @token)
       @asked = uri
       @chosen = chosen
+      @kept = kept
       @descriptor = opened[:fd]
       @url = opened[:url].sub(/\Ahttp:/, "tcp:")
     rescue AddressError => e
       raise AddressError, "control server: #{e.message}"
+    end
+
+    # An address of its own (auto) is also for the status page inside the application, which needs no file.
+    # @return [String] the line at boot
+    def line
+      return "* Control server on #{url} without a token" unless token
+      return "* Control server on #{url}" if @chosen || @kept || @asked == "auto"
+
+      "* Control server on #{url} (its token is random and in no file: name a state file by -S, or choose a token)"
     end
 
     # Shows how many connections wait in the kernel for these sockets.

@@ -220,7 +220,7 @@ module Rondo
       end
       @control = Control.open(@settings, @scoreboard, self, log: @log) or return
       PumaLibrary.note_control(@configuration, @control.url, @control.token)
-      @log.say "* Control server on #{@control.url}#{" without a token" unless @control.token}"
+      @log.say @control.line
     end
 
     def notify_ready

@@ -150,6 +150,14 @@ class ControlServerTest < ControlCase
     assert_equal "200", control(server, "/stats", token: token).code
   end
 
+  # Nobody can ask then, so it is said at once. The status page inside the application asks at an address of its own.
+  def test_a_random_token_without_a_state_file
+    server = controlled(token: nil)
+    assert_match(/^\* Control server on \S+ \(its token is random and in no file: name a state file by -S, or choose a token\)$/, server.log)
+    assert_match(/^\* Control server on \S+$/, controlled(token: nil, uri: "auto").log)
+    assert_match(/^\* Control server on \S+$/, controlled("-S", "state", token: nil).log)
+  end
+
   def test_no_token_where_that_is_asked_for
     server = controlled(token: "none")
     assert_match(/^\* Control server on \S+ without a token$/, server.log)
