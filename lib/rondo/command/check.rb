@@ -118,7 +118,7 @@ module Rondo
       @out.puts "ok      #{name}: #{yield}"
     rescue Error => e
       @failed = true
-      @out.puts "failed  #{name}: #{e.message}"
+      @out.puts "failed  #{name}: #{e.message.delete_prefix("#{name}: ")}" # some errors name what they are about
     end
 
     def descriptors(server)

@@ -10,7 +10,7 @@ module Rondo
   # A Rack application with the status page of the server that serves it, which needs a control server. The page has no
   # login of its own: whoever can request it sees paths of requests and lines of the log.
   # @example Rails, behind the login of Devise
-  #   authenticate(:user, ->(user) { user.admin? }) { mount Rondo::StatusPage.new => "/server" }
+  #   authenticate(:user, ->(user) { user.admin? }) { mount Rondo::StatusPage::Engine => "/server" }
   # @example config.ru
   #   map("/server") { use Rack::Auth::Basic, &check; run Rondo::StatusPage.new }
   class StatusPage

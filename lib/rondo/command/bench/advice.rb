@@ -108,7 +108,7 @@ module Rondo
 
       def threads
         unless waits?
-          return advice("threads: #{@options.threads} are enough for these paths",
+          return advice("threads: #{enough} for these paths",
                         "In one process one thread runs Ruby at a time, and these requests compute: " \
                         "#{Figures.time(cpu)} of #{Figures.time(wall)}. More threads help only other paths, which " \
                         "wait.")
@@ -121,6 +121,10 @@ module Rondo
                "While a request waits, others can use the CPU: #{Figures.time(wall)} over #{Figures.time(cpu)} is " \
                "#{Figures.number(wall / cpu)}. #{with_measured_threads(needed)} A pool of database connections needs " \
                "as many.")
+      end
+
+      def enough
+        @options.threads == 1 ? "1 is enough" : "#{@options.threads} are enough"
       end
 
       def with_measured_threads(needed)

@@ -42,6 +42,7 @@ class BenchAdviceTest < Minitest::Test
     told = advice(alone: { cpu_us: 10.0, mean_us: 60.0 })
     assert_match(/^the application hardly waits/, told)
     assert_match(/^threads: 3 are enough/, told)
+    assert_match(/^threads: 1 is enough/, advice(alone: { cpu_us: 10.0, mean_us: 60.0 }, options: Options.new(1, 0, 32)))
   end
 
   def test_what_limits_the_measurement
