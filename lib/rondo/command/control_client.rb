@@ -43,10 +43,9 @@ module Rondo
     # @raise [AddressError]
     def initialize(url, token = nil)
       @url = url
-      @address = Address.parse(url)
+      @address = place(url) or
+        raise AddressError, "#{url} is not the address of a control server: expected tcp://HOST:PORT or unix://PATH"
       @token = token
-    rescue AddressError
-      raise AddressError, "#{url} is not the address of a control server: expected tcp://HOST:PORT or unix://PATH"
     end
 
     # @param path [String] of a page, "/stats"
@@ -90,6 +89,14 @@ module Rondo
     end
 
     private
+
+    # Nothing is sent in the clear to an address that says ssl: a control server has no TLS.
+    def place(url)
+      address = Address.parse(url)
+      address unless address[:tls]
+    rescue AddressError
+      nil
+    end
 
     def take_head(rest)
       head = rest.slice!(/\A.*?\r\n\r\n/mn) or return false

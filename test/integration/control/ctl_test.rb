@@ -49,6 +49,8 @@ class CtlTest < ControlCase
     assert_complaint 1, /no control server at tcp:.*: Connection refused/, ctl("gc", "--control-url", "tcp://127.0.0.1:1")
     assert_complaint 1, /wrong or missing token/, ctl("stats", "--control-url", control_url(server))
     assert_complaint 1, /wrong or missing token/, ctl("stats", "--control-url", control_url(server), "-T", "wrong")
+    secure = control_url(server).sub("tcp:", "ssl:") # where somebody believes that nobody can read the token
+    assert_complaint 1, /#{secure} is not the address of a control server/, ctl("stats", "--control-url", secure, "-T", TOKEN)
   end
 
   # ---- verbs by the control server ----
