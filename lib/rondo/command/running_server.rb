@@ -58,9 +58,7 @@ module Rondo
 
       return self if @pid || @url
 
-      raise NotFound, "it is not known which server is meant: name it by -S STATE, -P PIDFILE, -p PID, " \
-                      "--control-url URI or a " \
-                      "configuration file that names one of these"
+      raise NotFound, why_unknown
     end
 
     # @return [ControlClient]
@@ -85,9 +83,25 @@ module Rondo
       folder = values[:directory] || "."
       found = NAMES.transform_values { |name| values[name] }.compact
       %i[state pidfile].each { |name| found[name] &&= File.expand_path(found[name], folder) }
-      found.delete(:url) if found[:url] == "auto" # only the state file knows
+      forget_auto(found, path)
       found.delete(:token) if ["", "none"].include?(found[:token])
       found.compact
+    end
+
+    def why_unknown
+      if @auto
+        return "the control server of #{@auto} has an address of its own (auto), which only a state file tells: " \
+               "set state_path there, and start the server anew"
+      end
+
+      "it is not known which server is meant: name it by -S STATE, -P PIDFILE, -p PID, --control-url URI or a " \
+        "configuration file that names one of these"
+    end
+
+    # Only the state file knows such an address.
+    def forget_auto(found, path)
+      @auto = (path if found[:url] == "auto")
+      found.delete(:url) if @auto
     end
 
     def given_place?

@@ -29,6 +29,14 @@ class RunningServerTest < Minitest::Test
     end
   end
 
+  def test_an_address_of_its_own_is_only_in_the_state_file
+    in_folder("rondo.rb" => "activate_control_app 'auto'\n") do
+      error = assert_raises(Rondo::RunningServer::NotFound) { find("-C", "rondo.rb") }
+      assert_equal "the control server of rondo.rb has an address of its own (auto), which only a state file tells: " \
+                   "set state_path there, and start the server anew", error.message
+    end
+  end
+
   STATE = "---\npid: 12\nversion: 1\ncontrol_url: unix:///tmp/a b.sock\ncontrol_auth_token: \"12ab\"\n" \
           "running_from: /\naddresses:\n  - http://a\n"
 
