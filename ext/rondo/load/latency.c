@@ -29,9 +29,12 @@ void rd_latency_add(rd_latency *latency, uint64_t nanoseconds) {
 
 double rd_latency_percentile_us(const rd_latency *latency, double share) {
     uint64_t rank = (uint64_t)((double)latency->count * share), seen = 0;
+    uint64_t found = latency->longest_ns; /* no wait was longer, whatever its bucket could hold */
     for (unsigned i = 0; i < RD_LATENCY_BUCKETS; i++) {
         seen += latency->buckets[i];
-        if (seen > rank) return (double)bucket_middle(i) / 1000.0;
+        if (seen <= rank) continue;
+        if (bucket_middle(i) < found) found = bucket_middle(i);
+        break;
     }
-    return (double)latency->longest_ns / 1000.0;
+    return (double)found / 1000.0;
 }

@@ -121,6 +121,10 @@ static void test_percentiles(void) {
     double middle = rd_latency_percentile_us(&waits, 0.5);
     CHECK_SAYS(middle > 490000 && middle < 510000, "is %f", middle);
     CHECK_INT(rd_latency_percentile_us(&waits, 1), 1000000);
+
+    static rd_latency alike; /* below the middle of their bucket */
+    for (unsigned i = 0; i < 9; i++) rd_latency_add(&alike, 1 << 27);
+    CHECK(rd_latency_percentile_us(&alike, 0.5) <= (double)alike.longest_ns / 1000);
 }
 
 int main(void) {

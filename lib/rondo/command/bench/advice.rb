@@ -128,7 +128,7 @@ module Rondo
       end
 
       def with_measured_threads(needed)
-        used = "Measured with #{@options.threads}, where each process used " \
+        used = "Measured with #{Figures.count(@options.threads, "thread")}, where each process used " \
                "#{Figures.number(@busy[:busy] / processes)} of a CPU."
         needed > @options.threads ? "#{used} Try -t #{needed}." : used
       end
@@ -163,8 +163,12 @@ module Rondo
 
       def workers_not_needed(each)
         advice("workers: not what limits these requests",
-               "A process used #{Figures.number(each)} of a CPU with #{@options.connections} connections and " \
-               "#{@options.threads} threads. Look at threads first.")
+               "A process used #{Figures.number(each)} of a CPU with #{connections} and " \
+               "#{Figures.count(@options.threads, "thread")}. Look at threads first.")
+      end
+
+      def connections
+        Figures.count(@options.connections, "connection")
       end
 
       def queue
@@ -173,7 +177,7 @@ module Rondo
 
         share = queue / (queue + inside)
         advice("queue time: #{Figures.time(queue)} of #{Figures.time(queue + inside)}",
-               "With #{@options.connections} connections at once a request waited #{Figures.time(queue)} for the " \
+               "With #{connections} at once a request waited #{Figures.time(queue)} for the " \
                "application and was inside for #{Figures.time(inside)} (means; #{Figures.percent(share)} waiting; " \
                "p99 of the wait at most #{Figures.time(@busy[:queue_p99_us])}). Compare with " \
                "rondo_queue_time_seconds in production: where that is much less, requests come more slowly than " \

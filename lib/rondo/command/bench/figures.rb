@@ -56,6 +56,12 @@ module Rondo
         bytes ? "#{number(bytes / 1_048_576.0)} MiB" : "-"
       end
 
+      # @param things [String] the singular, "thread"
+      # @return [String]
+      def count(number, things)
+        "#{number} #{things}#{"s" unless number == 1}"
+      end
+
       # @return [String]
       def percent(share)
         share ? "#{(share * 100).round} %" : "-"

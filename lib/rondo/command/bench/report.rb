@@ -55,8 +55,9 @@ module Rondo
 
       def setting
         own = %i[threads workers environment].select { |name| @options.key?(name) }
-        [*own.map { |name| "#{name} #{@options[name]}" }, "#{@options[:connections]} connections",
-         "#{@options[:rounds]} rounds of #{Figures.number(@options[:seconds])} s for each measurement"].join(", ")
+        [*own.map { |name| "#{name} #{@options[name]}" }, Figures.count(@options[:connections], "connection"),
+         "#{Figures.count(@options[:rounds], "round")} of #{Figures.number(@options[:seconds])} s for each " \
+         "measurement"].join(", ")
       end
 
       # @return [Array<String>]

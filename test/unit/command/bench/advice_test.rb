@@ -30,6 +30,7 @@ class BenchAdviceTest < Minitest::Test
     assert_match(/^threads: about 8 for each process\. .*7\.50 ms over 1\.00 ms is 7\.50\. .*0\.400 of a CPU\. Try -t 8\./, told)
     assert_match(/^workers: not what limits these requests/, told)
     refute_match(/other programs/, told)
+    assert_match(/with 1 connection and 1 thread\. /, advice(alone: { mean_us: 7500.0 }, busy: { busy: 0.4 }, options: Options.new(1, 0, 1)))
     assert_match(/or for a CPU, because other programs used 1\.50 of 4/, advice(alone: { mean_us: 7500.0, elsewhere_busy: 1.5 }))
   end
 
