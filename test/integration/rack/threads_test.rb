@@ -154,6 +154,7 @@ class ThreadsTest < RackCase
   # @param stops_when [String] what has to be true before it stops the server, unless that takes too long
   # @return [String] what it prints
   def run_without_room(begins = "", stops_when: "true")
+    skip "Ruby 3.3 itself crashes or hangs after a thread that it cannot make" if RUBY_VERSION.start_with?("3.3.")
     script = <<~RUBY
       require "rondo"
       require "net/http"
