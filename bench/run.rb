@@ -61,8 +61,8 @@ module Bench
           @names = names
         end
         options.on("--install", "install the peers first") { @install = true }
-        options.on("--ruby X.Y", /\A\d+\.\d+\z/, "also Rondo on it, with YJIT (tools/in_ruby --list)") do |version|
-          @other = OtherRuby.new(version)
+        options.on("--ruby RUBY", "also Rondo on it: X.Y of tools/in_ruby --list, or a program, with YJIT") do |ruby|
+          @other = ruby.match?(/\A\d+\.\d+\z/) ? OtherRuby.new(ruby) : ChosenRuby.new(ruby)
         end
         options.on("--out FILE", "write the Markdown there") { |file| @out = file }
         options.on("--html FILE", "write the report with plots there (build/bench.html)") { |file| @html = file }
@@ -71,7 +71,7 @@ module Bench
     end
 
     def known
-      @known ||= [*Servers.all.values, *@other&.server].to_h { |server| [server.name, server] }
+      @known ||= [*Servers.all.values, @other&.server].compact.to_h { |server| [server.name, server] }
     end
 
     def servers
