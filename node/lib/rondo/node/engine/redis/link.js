@@ -167,7 +167,8 @@ function optionsOf(address, terms, signal) {
   return {
     username, password, database, RESP: 2, maintNotifications: "disabled", disableClientInfo: true,
     disableOfflineQueue: true, commandOptions: { timeout: 0 },
-    socket: { ...socket, signal, connectTimeout: terms.timeout, reconnectStrategy: false },
+    // look() has the limit: the client would count the time in which this process was busy.
+    socket: { ...socket, signal, connectTimeout: 0, reconnectStrategy: false },
   };
 }
 
