@@ -186,9 +186,8 @@ module Rondo
     # @param place [Array<String>, nil] where the fiber is
     # @return [void]
     def report_slow_fiber(milliseconds, place)
-      lines = place&.map { |line| "\n    #{quote(line)}" }
       @log.warn("A fiber has kept its thread for more than #{milliseconds} ms, so the others of that thread wait; " \
-                "it is at#{lines&.join}")
+                "it is at#{indent(place)}")
     end
 
     # @param verb [String] of the request line
@@ -198,9 +197,8 @@ module Rondo
     # @param env [Hash, nil] of the request
     # @return [void]
     def report_slow(verb, path, seconds, thread, env)
-      lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
       log_request("#{quote(verb)} #{quote(path)}", env,
-                  "no answer for #{seconds.round(1)} s; the application is at#{lines&.join}")
+                  "no answer for #{seconds.round(1)} s; the application is at#{indent(thread.backtrace)}")
     end
 
     # @param verb [String] of the request line
@@ -210,10 +208,9 @@ module Rondo
     # @param env [Hash, nil] of the request
     # @return [void]
     def report_hung(verb, path, seconds, thread, env)
-      lines = thread.backtrace&.map { |line| "\n    #{quote(line)}" }
       log_request("#{quote(verb)} #{quote(path)}", env,
                   "no answer for #{seconds.round(1)} s (hard_request_timeout), given up (503); " \
-                  "the application is at#{lines&.join}")
+                  "the application is at#{indent(thread.backtrace)}")
     end
 
     private
@@ -246,6 +243,11 @@ module Rondo
       return utf8(text) if text.bytesize <= MESSAGE_MAX
 
       "#{utf8(text.byteslice(0, MESSAGE_MAX))} (cut: the message has #{text.bytesize} bytes)"
+    end
+
+    # @return [String, nil] further lines of an entry
+    def indent(lines)
+      lines&.map { |line| "\n    #{quote(line)}" }&.join
     end
 
     def quote(text)

@@ -39,8 +39,9 @@ module Rondo
 
     def request_id(env)
       id = env["HTTP_X_REQUEST_ID"]
-      id = (env["HTTP_X_REQUEST_ID"] = SecureRandom.uuid if @makes) unless id&.match?(ID)
-      id.dup # the application may change what it gets
+      return id.dup if id&.match?(ID) # the application may change what it gets
+
+      (env["HTTP_X_REQUEST_ID"] = SecureRandom.uuid).dup if @makes
     end
 
     def trace(text, ids)

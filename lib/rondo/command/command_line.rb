@@ -13,6 +13,17 @@ module Rondo
   module CommandLine
     module_function
 
+    # What a command does that cannot do what it was told.
+    # @param error [OptionParser::ParseError, Error]
+    # @param parser [OptionParser]
+    # @param err [IO] gets one line
+    # @return [Integer] the exit code, 1
+    def fail_with(error, parser, err)
+      line = error.is_a?(OptionParser::ParseError) ? wrong(error, parser) : error.message
+      err.puts "rondo: #{Logger.escape(line)}"
+      1
+    end
+
     # optparse adds a second line with its own guess, of some versions of Ruby only.
     # @param error [OptionParser::ParseError]
     # @param parser [OptionParser] whose options may have been meant

@@ -42,18 +42,11 @@ module Rondo
       raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
 
       perform(verb)
-    rescue OptionParser::ParseError => e
-      complain(CommandLine.wrong(e, parser))
-    rescue Error => e
-      complain(e.message)
+    rescue OptionParser::ParseError, Error => e
+      CommandLine.fail_with(e, parser, @err)
     end
 
     private
-
-    def complain(line)
-      @err.puts "rondo: #{Logger.escape(line)}"
-      1
-    end
 
     def parser
       OptionParser.new do |options|

@@ -37,20 +37,13 @@ module Rondo
       @screen.sort = @sort if @sort
       show(sample)
       0
-    rescue OptionParser::ParseError => e
-      complain(CommandLine.wrong(e, parser))
-    rescue Error => e
-      complain(e.message)
+    rescue OptionParser::ParseError, Error => e
+      CommandLine.fail_with(e, parser, @err)
     rescue Interrupt, Errno::EPIPE
       0
     end
 
     private
-
-    def complain(line)
-      @err.puts "rondo: #{Logger.escape(line)}"
-      1
-    end
 
     def parser
       OptionParser.new do |options|
