@@ -13,6 +13,7 @@ require "optparse"
 require "socket"
 require "timeout"
 require_relative "measure"
+require_relative "report"
 require_relative "../test/support/browser"
 
 module Bench
@@ -96,7 +97,7 @@ module Bench
       error = Math.sqrt(Math::PI / 2) * deviation(ratios) / Math.sqrt(ratios.size) # of a median
       puts format("CPU time of a plain request with %<pages>d open pages over without: %<median>.4f ± %<error>.4f " \
                   "(median of %<pairs>d pairs and its standard error; quartiles %<low>.3f and %<high>.3f)",
-                  pages: @pages, pairs: @pairs, median: middle(ratios), error: error,
+                  pages: @pages, pairs: @pairs, median: Statistics.median(ratios), error: error,
                   low: ratios[ratios.size / 4], high: ratios[ratios.size * 3 / 4])
     end
 
@@ -110,10 +111,6 @@ module Bench
       (Processes.cpu_us(@pid) - before) / JSON.parse(said)["requests"]
     ensure
       open&.close
-    end
-
-    def middle(values)
-      values.sort[values.size / 2]
     end
 
     def deviation(values)
@@ -135,7 +132,7 @@ module Bench
       end.drop(1)
       browser.stop
       puts format("First contentful paint in Chromium: %<median>d ms (median of %<count>d, %<least>d to %<most>d)",
-                  median: middle(times), count: times.size, least: times.min, most: times.max)
+                  median: Statistics.median(times), count: times.size, least: times.min, most: times.max)
     end
   end
 end
