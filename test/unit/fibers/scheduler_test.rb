@@ -182,11 +182,13 @@ class SchedulerTest < FibersCase
     skip "Ruby #{RUBY_VERSION} does not ask a scheduler for IO.select" if RUBY_VERSION < "3.2"
     ours, theirs = UNIXSocket.pair
     seen = []
+    written = []
     run_fibers do
       Fiber.schedule { seen << select([ours], nil, nil, 0.001) << select([ours], [ours]) << select([ours]) }
-      Fiber.schedule { sleep(0.01) && theirs.write("x") }
+      Fiber.schedule { written << :writes << (sleep(0.01) && theirs.write("x")) }
     end
     assert_equal [nil, [[], [ours], []], [[ours], [], []]], seen
+    assert_equal [:writes, 1], written
   end
 
   def test_an_error_that_nobody_rescues_reaches_the_thread
