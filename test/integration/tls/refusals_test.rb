@@ -12,9 +12,9 @@ require "tmpdir"
 class TLSRefusalsTest < RackCase
   VERSIONS = [OpenSSL::SSL::TLS1_2_VERSION, OpenSSL::SSL::TLS1_3_VERSION].freeze
   INVALID = "certificate of the client is not valid"
-  # Who, with which words of the address; what the client reads, what the log says. No alert: the client is let in.
   # As OpenSSL 3.0 and as 3.6 says it.
   NOT_YET = ["", " or the system clock is incorrect"].map { |more| "#{INVALID} (certificate is not yet valid#{more})" }.freeze
+  # Who, with which words of the address; what the client reads, what the log says. No alert: the client is let in.
   ROWS = [
     [nil, "verify_mode=none"],
     ["stranger", "verify_mode=none"],
