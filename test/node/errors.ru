@@ -62,7 +62,7 @@ class Talker
       accepted = client.write("x" * 100_000)
       most = [most, client.pending].max
     end
-    puts "closed with 1013, refused; most pending: #{most}"
+    puts "#{@role} was closed with 1013, refused; most pending: #{most}"
   end
 end
 

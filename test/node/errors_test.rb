@@ -83,13 +83,22 @@ class NodeErrorsTest < Minitest::Test
 
   # It reads nothing: what waits for it is bounded, and it is closed.
   def test_a_stalled_websocket
+    before = server.log.bytesize
     peer = WebsocketPeer.new(server.url, "talk", receive_buffer: 4096)
     peer.say("flood")
-    server.wait_for_log(/closed with 1013, refused/)
-    pending = server.log[/most pending: (\d+)/, 1].to_i
+    pending = server.wait_for_log(/a client was closed with 1013, refused; most pending: (\d+)/, from: before)[1].to_i
     assert_operator pending, :<, 2 * PENDING
   ensure
     peer&.close
+  end
+
+  # Its callback writes until a write is refused. What is written to a connection that has ended waits nowhere.
+  def test_a_flood_for_clients_that_have_left
+    stream = ["GET /talk?flood HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n", ""]
+    websocket = [format(WebsocketPeer::HANDSHAKE, "talk", ""), WebsocketFrames.frame(WebsocketFrames::TEXT, "flood") * 2]
+    100.times do
+      [stream, websocket].product([true, false]).each { |(head, message), stays| leave_a_flood(head, message, stays) }
+    end
   end
 
   # Its callback does not return: its messages wait, and at some time the client does.
@@ -153,18 +162,20 @@ class NodeErrorsTest < Minitest::Test
 
   def test_a_stalled_event_stream
     client = RawClient.new(server.url, receive_buffer: 4096)
+    before = server.log.bytesize
     client.write("GET /talk?flood HTTP/1.1\r\nhost: a\r\naccept: text/event-stream\r\n\r\n")
-    server.wait_for_log(/an event stream was closed with 1013/)
+    server.wait_for_log(/an event stream was closed with 1013\n/, from: before)
   ensure
     client&.close
   end
 
   def test_a_stalled_subscriber_holds_up_nobody
+    before = server.log.bytesize
     slow = WebsocketPeer.new(server.url, "talk", receive_buffer: 4096).say("join")
     quick = WebsocketPeer.new(server.url, "talk").say("join")
     assert_equal "joined", quick.hear
     300.times { |number| quick.say("all #{number.to_s.rjust(16_000, "x")}") && quick.hear }
-    server.wait_for_log(/a subscriber was closed with 1013/)
+    server.wait_for_log(/a subscriber was closed with 1013\n/, from: before)
   ensure
     [slow, quick].each { |peer| peer&.close }
   end
@@ -265,5 +276,19 @@ class NodeErrorsTest < Minitest::Test
   def test_a_handler_for_an_ordinary_request_is_ignored
     assert_equal [200, "plain"], get("/talk").then { |answer| [answer.status, answer.body] }
     server.wait_for_log(/rack.upgrade was set to Talker for a request that cannot be upgraded/)
+  end
+
+  private
+
+  # @param stays [Boolean] whether the client reads what comes first
+  def leave_a_flood(head, message, stays)
+    client = RawClient.new(server.url, receive_buffer: 4096)
+    client.write(head).await("\r\n\r\n")
+    client.write(message)
+    client.await("xxxx") if stays
+  rescue Errno::ECONNRESET, Errno::EPIPE, EOFError
+    nil # the server was quicker
+  ensure
+    client&.close
   end
 end

@@ -31,8 +31,9 @@ class EventStream extends Endpoint {
     this.opened();
   }
 
+  // A write that has failed ends the socket in the next turn. Until then it throws away what it is given, and no byte waits.
   isOpen() {
-    return !this.ending && !this.res.destroyed;
+    return !this.ending && !this.res.destroyed && this.socket.writable;
   }
 
   pending() {

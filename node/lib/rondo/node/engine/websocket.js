@@ -78,8 +78,9 @@ class WebSocketEndpoint extends Endpoint {
     if (this.ws.isPaused) this.ws.resume();
   }
 
+  // A write that has failed ends the socket in the next turn. Until then it throws away what it is given, and no byte waits.
   isOpen() {
-    return this.ws.readyState === 1;
+    return this.ws.readyState === 1 && this.socket.writable;
   }
 
   pending() {
