@@ -26,6 +26,10 @@ module Bench
       "Accept-Language: en-US,en;q=0.9,de;q=0.8"
     ].freeze
 
+    # What it sends besides once it is logged in: a session of Rails, and what statistics keep.
+    COOKIE = "Cookie: _app_session=#{"0123456789abcdefghijklmnopqrstuv" * 8}; theme=dark; " \
+             "_ga=GA1.2.1234567890.1234567890".freeze
+
     FILES = %w[1k 64k 9mb cold0 cold1 cold2 cold3].to_h do |name|
       [:"file#{name}", "GET /#{name}.bin HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"]
     end.freeze
@@ -36,6 +40,7 @@ module Bench
       wait: "GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
       close: "#{format(HEAD, "GET")}Connection: close\r\n\r\n",
       browser: "#{format(HEAD, "GET")}#{BROWSER.join("\r\n")}\r\n\r\n",
+      cookie: "#{format(HEAD, "GET")}#{[*BROWSER, COOKIE].join("\r\n")}\r\n\r\n",
       post: "#{format(HEAD, "POST")}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\nab",
       chunked: "#{format(HEAD, "POST")}Content-Type: text/plain\r\n" \
                "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"

@@ -2,7 +2,8 @@
  *
  * Request heads. First byte: how many bytes at a time, and which leniencies. Holds: no crash; any
  * cutting gives the same answer and the same head; an accepted head, written out again from what
- * was understood, is understood the same; so is one whose fields came before.
+ * was understood, is understood the same; so is one whose fields came before, also with another
+ * secret among them.
  */
 #include "fuzz.h"
 #include "default_limits.h"
@@ -153,6 +154,39 @@ static void check_rewritten(const outcome *out, rd_head_limits limits, const cha
     free(text);
 }
 
+/* The same head with this value instead of the secret's: compared and parsed it is the same. */
+static void check_secret(const outcome *out, const rd_head_limits *limits, const char *buf,
+                         const rd_section *section, rd_slice value) {
+    const rd_header *secret = rd_head_secret(&out->head);
+    const size_t behind = secret->value_at + secret->value_len;
+    const size_t len = out->head.length - secret->value_len + value.len;
+    char *text = malloc(len);
+    outcome parsed, known;
+
+    memcpy(text, buf, secret->value_at);
+    memcpy(text + secret->value_at, value.ptr, value.len);
+    memcpy(text + secret->value_at + value.len, buf + behind, out->head.length - behind);
+    parse(&parsed, limits, NULL, text, len, len);
+    parse(&known, limits, section, text, len, len);
+    parsed.head.section = known.head.section;
+    check_same(&parsed, &known);
+    rd_head_clear(&parsed.head);
+    rd_head_clear(&known.head);
+    free(text);
+}
+
+static void check_secrets(const outcome *out, const rd_head_limits *limits, const char *buf,
+                          const rd_section *section) {
+    static const char *const values[] = {
+        "x",    "another one, longer than limits may allow it to be",
+        "",     " blank",
+        "b\t",  "a\rb",
+        "a\nb", "a\001b",
+        "\xff", "a\r\n\r\n"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        check_secret(out, limits, buf, section, rd_slice_of(values[i], strlen(values[i])));
+}
+
 /* Fields that are compared instead of parsed make the same head. */
 static void check_expected(outcome *out, const rd_head_limits *limits, const char *buf, size_t len,
                            size_t step) {
@@ -169,6 +203,8 @@ static void check_expected(outcome *out, const rd_head_limits *limits, const cha
     cut.head.section = section;
     check_same(out, &known);
     check_same(out, &cut);
+    if (section != 0 && rd_head_secret(&out->head))
+        check_secrets(out, limits, buf, &sections.entries[place]);
     rd_head_clear(&known.head);
     rd_head_clear(&cut.head);
 }

@@ -65,20 +65,23 @@ const rd_header *rd_head_find(const rd_head *head, unsigned id) {
     return NULL;
 }
 
-static const uint8_t secrets[] = {RD_HEADER_AUTHORIZATION,       RD_HEADER_COOKIE,
-                                  RD_HEADER_PROXY_AUTHORIZATION, RD_HEADER_X_API_KEY,
-                                  RD_HEADER_X_CSRF_TOKEN,        RD_HEADER_SEC_WEBSOCKET_KEY};
+#define BIT(id, word) ((id) / 64 == (word) ? UINT64_C(1) << (id) % 64 : 0)
+#define SECRETS(word)                                                                              \
+    (BIT(RD_HEADER_AUTHORIZATION, word) | BIT(RD_HEADER_COOKIE, word) |                            \
+     BIT(RD_HEADER_PROXY_AUTHORIZATION, word) | BIT(RD_HEADER_X_API_KEY, word) |                   \
+     BIT(RD_HEADER_X_CSRF_TOKEN, word) | BIT(RD_HEADER_SEC_WEBSOCKET_KEY, word))
+
+static const uint64_t secrets[2] = {SECRETS(0), SECRETS(1)}; /* as in rd_head.seen */
 
 bool rd_header_id_is_secret(unsigned id) {
-    for (size_t i = 0; i < sizeof(secrets); i++)
-        if (secrets[i] == id) return true;
-    return false;
+    return (secrets[id / 64] >> id % 64) & 1;
 }
 
-bool rd_head_has_secret(const rd_head *head) {
-    for (size_t i = 0; i < sizeof(secrets); i++)
-        if (rd_head_has(head, secrets[i])) return true;
-    return false;
+const rd_header *rd_head_secret(const rd_head *head) {
+    const rd_header *header = head->headers;
+    if (((head->seen[0] & secrets[0]) | (head->seen[1] & secrets[1])) == 0) return NULL;
+    while (!rd_header_id_is_secret(header->id)) header++;
+    return header;
 }
 
 uint8_t rd_method_id(const char *name, size_t len) {

@@ -138,7 +138,9 @@ static inline bool rd_head_has_open_body(const rd_head *head) {
 /* Fields whose values are kept only with their request: secrets, and a field whose value never
  * repeats. */
 bool rd_header_id_is_secret(unsigned id);
-bool rd_head_has_secret(const rd_head *head);
+
+/* The first of them, or NULL. */
+const rd_header *rd_head_secret(const rd_head *head);
 
 static inline rd_slice rd_span_slice(rd_span span, const char *buf) {
     return (rd_slice){buf + span.at, span.len};

@@ -161,6 +161,7 @@ static void set_body(rd_call *call) {
 
 typedef struct rd_sorting {
     VALUE template;
+    VALUE secret; /* the key that a template must not have; Qundef: none */
     unsigned base, at;
     bool shared; /* true: takes the keys that stand last; false: all others */
 } rd_sorting;
@@ -169,6 +170,7 @@ static int take_pair(VALUE key, VALUE value, VALUE argument) {
     rd_sorting *sorting = (rd_sorting *)argument;
     unsigned at = sorting->at++;
     if (sorting->shared != (at >= RD_ENV_OWN_COUNT && at < sorting->base)) return ST_CONTINUE;
+    if (key == sorting->secret) return ST_CONTINUE;
     if (RB_TYPE_P(value, T_STRING) && !RB_OBJ_FROZEN(value)) {
         VALUE frozen = rb_obj_freeze(rb_str_new(RSTRING_PTR(value), RSTRING_LEN(value)));
         RB_GC_GUARD(value); /* only the env refers to it, and compaction may move it */
@@ -181,7 +183,9 @@ static int take_pair(VALUE key, VALUE value, VALUE argument) {
 /* Makes a template from an env that lacks only the request's own values. Its order: own values,
  * header fields, keys that all requests share. */
 static VALUE new_template(const rd_call *call) {
+    const rd_header *secret = rd_head_secret(&call->request->head);
     rd_sorting sorting = {.template = rb_hash_new(),
+                          .secret = secret == NULL ? Qundef : rd_header_keys[secret->id],
                           .base = call->binding->env.base_sizes[call->conn.secure]};
     rb_hash_foreach(call->env, take_pair, (VALUE)&sorting);
     sorting.at = 0;
@@ -193,8 +197,10 @@ static VALUE new_template(const rd_call *call) {
 static void build_from_section(rd_call *call) {
     VALUE template = rd_env_section_find(call);
     if (!NIL_P(template)) {
+        const rd_header *secret = rd_head_secret(&call->request->head);
         call->env = rb_hash_dup(template);
         set_own(call, true);
+        if (secret != NULL) add_header(call, secret);
         return;
     }
     call->env = rb_hash_dup(rd_env_template(call));

@@ -7,8 +7,8 @@
  *
  * The scheme of the connection and the version of HTTP are in both keys.
  *
- * http/sections.h recognises header sections, none with a secret. A template is made when the same
- * peer sends a section for the second time. Both tables are bounded and direct-mapped. Values of a
+ * http/sections.h recognises header sections. A template is made when the same peer sends a section
+ * for the second time, and has no secret. Both tables are bounded and direct-mapped. Values of a
  * template are shared, so rd_env_fill() replaces them by a request's own values and by copies.
  */
 #include "rack/rb_env_cache.h"

@@ -227,6 +227,25 @@ class RackEnvTest < RackCase
     assert_equal "l" * 200, first["HTTP_X_LONG"]
   end
 
+  SECRETS = { "HTTP_COOKIE" => "Cookie", "HTTP_AUTHORIZATION" => "authorization", "HTTP_X_CSRF_TOKEN" => "X-CSRF-Token" }.freeze
+
+  # The fields around a secret came before, and are not parsed again; its value is another one each time.
+  def test_secrets_among_fields_that_came_before
+    SECRETS.each do |key, name|
+      client = serve { |env| [200, {}, [Marshal.dump(env.select { |_, value| value.is_a?(String) })]] }
+      clients = [client, connect]
+      values = ["a=b", "c" * 100, "gr\xC3\xBC".b, "a=b", "d", ""]
+      values.product(clients).each do |value, one|
+        fields = { "Accept" => "text/html", name => value, "X-Long" => "l" * 100 }
+        env = Marshal.load(one.request(bytes("GET", "/p", fields)).body)
+        assert_equal [value.b, "text/html", "l" * 100, "/p"], env.values_at(key, "HTTP_ACCEPT", "HTTP_X_LONG", "PATH_INFO")
+        refute_predicate env[key], :frozen?
+      end
+      env = Marshal.load(get(client, "/p", "Accept" => "text/html", "X-Long" => "l" * 100).body)
+      refute_includes env, key
+    end
+  end
+
   def test_an_env_that_is_kept_never_changes
     kept = []
     client = serve do |env|
