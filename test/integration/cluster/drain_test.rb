@@ -32,7 +32,7 @@ class DrainTest < ClusterCase
 
   def wait_until_nothing_listens(server)
     eventually("a closed socket") do
-      TCPSocket.new("127.0.0.1", server.port).close
+      TCPSocket.new("127.0.0.1", server.own_port).close
     rescue Errno::ECONNREFUSED
       true
     end

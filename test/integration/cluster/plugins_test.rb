@@ -122,8 +122,8 @@ class ClusterPluginsTest < ClusterCase
     eventually("what it was told") { File.exist?(File.join(@folder, "told")) }
     url, token, ports, connected = eval(read("told")) # rubocop:disable Security/Eval -- of our own plugin
     File.delete(File.join(@folder, "told")) # each generation writes it
-    assert_equal [[server.port]] * 2, [ports, connected]
-    socket = UNIXSocket.new(url.delete_prefix("unix://"))
+    assert_equal [[server.own_port]] * 2, [ports, connected]
+    socket = UNIXSocket.new(XorProxy.front(url).delete_prefix("unix://"))
     socket.write("GET /stats?token=#{token} HTTP/1.0\r\n\r\n")
     assert_match(/\AHTTP\S+ 200 .*"workers"/m, socket.read)
     token

@@ -148,7 +148,7 @@ class StatusPageTest < ControlCase
   def test_a_server_that_goes_and_comes_back
     server = controlled
     page = look(server)
-    port = control_port(server)
+    port = control_url(server)[/\d+\z/]
     server.stop
     page.wait_for("#{text("#state")}.startsWith('no news for')")
     controlled(uri: "tcp://127.0.0.1:#{port}")
