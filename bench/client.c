@@ -451,6 +451,7 @@ static const char *const USAGE =
     "  -d SECONDS      at most so long (1)       -n COUNT     at most so many requests\n"
     "  --request FILE  a whole request to send; several are sent in turn\n"
     "  -X METHOD, -H 'name: value', --body TEXT  or a request made of these\n"
+    "  --paths N       or N of them in turn, to PATH0, PATH1 and so on\n"
     "  --close         a new connection for each request\n"
     "  --skip COUNT    so many answers come first and do not count, nor in -n\n"
     "  --leave         go when time is over, also while answers are still to come\n"
@@ -527,6 +528,8 @@ static void option_read(rd_client *client, const char *name, const char *value) 
         rd_requests_add_header(value);
     else if (strcmp(name, "--body") == 0)
         rd_requests_set_body(value);
+    else if (strcmp(name, "--paths") == 0)
+        rd_requests_set_paths((unsigned)strtoul(value, NULL, 10));
     else if (strcmp(name, "--request") == 0)
         rd_requests_add_file(&client->requests, value);
     else if (strcmp(name, "--idle") == 0)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 typedef struct rd_text {
-    char bytes[131072];
+    char bytes[1 << 21];
     size_t len;
 } rd_text;
 
@@ -27,7 +27,10 @@ static void text_say(rd_text *text, const char *string) {
 /* There is one client in the process, so its options are here. */
 static rd_text text, headers;
 static size_t ends[RD_MAX_REQUESTS];
-static struct { const char *method, *body; } parts = {.method = "GET"};
+static struct {
+    const char *method, *body;
+    unsigned paths;
+} parts = {.method = "GET"};
 
 void rd_requests_add_file(rd_requests *requests, const char *path) {
     FILE *file = fopen(path, "rb");
@@ -53,6 +56,11 @@ void rd_requests_add_header(const char *line) {
     text_say(&headers, "\r\n");
 }
 
+void rd_requests_set_paths(unsigned count) {
+    if (count > RD_MAX_REQUESTS) rd_client_fail("too many paths");
+    parts.paths = count;
+}
+
 static void request_compose(const char *path, bool close_each) {
     char length[64];
     text_say(&text, parts.method);
@@ -69,11 +77,17 @@ static void request_compose(const char *path, bool close_each) {
     text_say(&text, parts.body ? parts.body : "");
 }
 
-void rd_requests_lay(rd_requests *requests, const char *path, bool close_each, unsigned depth) {
-    if (requests->count == 0) {
-        request_compose(path, close_each);
+static void requests_compose(rd_requests *requests, const char *path, bool close_each) {
+    char numbered[4200];
+    do {
+        snprintf(numbered, sizeof numbered, "%s%u", path, requests->count);
+        request_compose(parts.paths ? numbered : path, close_each);
         ends[requests->count++] = text.len;
-    }
+    } while (requests->count < parts.paths);
+}
+
+void rd_requests_lay(rd_requests *requests, const char *path, bool close_each, unsigned depth) {
+    if (requests->count == 0) requests_compose(requests, path, close_each);
     /* Twice the depth: a run may still grow while its beginning waits in the socket. */
     unsigned total = requests->count + 2 * depth;
     unsigned rounds = total / requests->count + 1;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RD_MAX_REQUESTS = 64 };
+enum { RD_MAX_REQUESTS = 16384 };
 
 typedef struct rd_requests {
     unsigned count;
@@ -24,8 +24,10 @@ void rd_requests_add_file(rd_requests *requests, const char *path);
 void rd_requests_set_method(const char *method);
 void rd_requests_set_body(const char *body);
 void rd_requests_add_header(const char *line);
+/* So many requests in turn, whose paths end with their numbers. */
+void rd_requests_set_paths(unsigned count);
 
-/* Makes a request if none was added, and lays them out for `depth` at once on the way. */
+/* Makes the requests if no file was added, and lays them out for `depth` at once on the way. */
 void rd_requests_lay(rd_requests *requests, const char *path, bool close_each, unsigned depth);
 
 #endif

@@ -10,6 +10,13 @@ require_relative "scenario"
 require_relative "servers"
 
 module Bench
+  # @return [String] what the figures are of
+  def self.machine
+    model = File.read("/proc/cpuinfo")[/^model name\s*:\s*(.*)$/, 1]
+    "#{model}, #{Etc.nprocessors} CPUs; Linux #{Etc.uname[:release][/\A\d+\.\d+/]}; " \
+      "#{RUBY_DESCRIPTION[/\Aruby \S+/]}"
+  end
+
   # Medians and ratios of rounds.
   module Statistics
     module_function
@@ -92,7 +99,7 @@ module Bench
       <<~MARKDOWN
         # Results of #{Time.now.utc.strftime("%Y-%m-%d %H:%M")} UTC
 
-        #{machine}. Server on CPU #{SERVER_CPU}, client on CPU #{CLIENT_CPU}; #{rounds} alternating rounds of #{@seconds} s after a warm-up; medians; ratios within rounds.
+        #{Bench.machine}. Server on CPU #{SERVER_CPU}, client on CPU #{CLIENT_CPU}; #{rounds} alternating rounds of #{@seconds} s after a warm-up; medians; ratios within rounds.
 
         Versions: #{versions}.
       MARKDOWN
@@ -100,12 +107,6 @@ module Bench
 
     def rounds
       @measurements.flat_map { |m| m.contestants.map { |each| each.rounds.size } }.minmax.uniq.join(" to ")
-    end
-
-    def machine
-      model = File.read("/proc/cpuinfo")[/^model name\s*:\s*(.*)$/, 1]
-      "#{model}, #{Etc.nprocessors} CPUs; Linux #{Etc.uname[:release][/\A\d+\.\d+/]}; " \
-        "#{RUBY_DESCRIPTION[/\Aruby \S+/]}"
     end
 
     def versions

@@ -11,7 +11,7 @@ require_relative "../../bench/measure"
 class BenchClientTest < Minitest::Test
   # Answers every empty line with the next of the given answers, each in the pieces that it has.
   class Responder
-    attr_reader :port, :connections, :requests, :bodies
+    attr_reader :port, :connections, :requests, :bodies, :paths
 
     # @param tls [OpenSSL::SSL::SSLContext, nil]
     def initialize(answers, close: false, tls: nil)
@@ -20,6 +20,7 @@ class BenchClientTest < Minitest::Test
       @close = close
       @connections = @requests = 0
       @bodies = []
+      @paths = []
       @mutex = Mutex.new
       @listener = TCPServer.new("127.0.0.1", 0)
       @port = @listener.addr[1]
@@ -41,6 +42,7 @@ class BenchClientTest < Minitest::Test
         while (head = socket.gets("\r\n\r\n"))
           @mutex.synchronize { @connections += 1 } if first
           first = false
+          @paths << head[/ (\S+) /, 1]
           @bodies << socket.read(head[/Content-Length: (\d+)/, 1].to_i)
           answer(socket, @answers[count % @answers.size])
           break if @close
@@ -100,6 +102,12 @@ class BenchClientTest < Minitest::Test
 
     assert_equal [500, 100, 0], said.values_at("requests", "non_2xx", "errors")
     assert_equal [0, 5, 500, 500], said.values_at("body_min", "body_max", "conn_min", "conn_max")
+  end
+
+  def test_paths_come_in_turn
+    run_client([LENGTH], "-c", "1", "-n", "6", "--paths", "3")
+
+    assert_equal %w[/x0 /x1 /x2 /x0 /x1 /x2], @responder.paths.first(6)
   end
 
   def test_pipelining_keeps_the_order_and_the_count

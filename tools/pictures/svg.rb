@@ -77,6 +77,12 @@ class Svg
               %(#{' marker-start="url(#head)"' if both}/>)
   end
 
+  # A line through points, in a colour of its own.
+  def curve(points, colour)
+    path = points.map { |x, y| "#{n(x)},#{n(y)}" }.join(" ")
+    @parts << %(<polyline points="#{path}" fill="none" stroke="#{colour}" stroke-width="2"/>)
+  end
+
   # A surface without an edge.
   def bar(x, y, width, height, fill)
     @parts << %(<rect x="#{n(x)}" y="#{n(y)}" width="#{n(width)}" height="#{n(height)}" fill="#{fill}"/>)
