@@ -3,9 +3,9 @@
 # Instructions per request in user space, counted by callgrind: the figure for regressions, because it does not change
 # on a busy machine. `ruby bench/instructions.rb [options]`. It counts the whole process, with the application, from the
 # warm-up to the end of that many requests. With --function it counts only the instructions below that function (a turn
-# of the loop). Beside the requests of requests.rb there are `pipelined`, sixteen plain ones at a time, and `echo`,
-# `broadcast` and `raw`, counted per delivered message: the first two of WebSockets, the last one the echo of raw
-# connections (raw.rb).
+# of the loop). Beside the requests of requests.rb there are plain ones in other ways: `pipelined`, sixteen at a time,
+# `one`, on one connection, and `closing`, each on a new connection. `echo`, `broadcast` and `raw` are counted per
+# delivered message: the first two of WebSockets, the last one the echo of raw connections (raw.rb).
 # SPDX-License-Identifier: MIT
 
 require "optparse"
@@ -20,7 +20,8 @@ module Bench
     # The goals: request => [must, stretch], in instructions.
     GOALS = { browser: [20_000, 12_000] }.freeze
     WARM_UP = 2_000
-    PIPELINED = %w[-p 16].freeze
+    # Options of the client for plain requests.
+    PLAIN = { pipelined: %w[-p 16], one: %w[-c 1], closing: %w[--close] }.freeze
     # Slots of Ruby's heap. Without it the number of pages depends on the time of the last collection at boot, and so
     # does the number of collections: 44 or 62 in 20,000 requests, which is 1 % of all instructions.
     HEAP = { "RUBY_GC_HEAP_INIT_SLOTS" => "60000" }.freeze
@@ -117,7 +118,7 @@ module Bench
     end
 
     def send_some(name, count)
-      options = PIPELINED if name == :pipelined
+      options = PLAIN[name]
       file = Programs.request_file(options ? :plain : name)
       client = [Programs.path("client"), "--json", "-n", count.to_s, "-d", "120", *options,
                 *(@tls && %w[--tls full]), "--request", file, "127.0.0.1:#{@running.port}"]

@@ -6,6 +6,7 @@
 
 require "json"
 require "time"
+require "rondo/command/top/form"
 
 module Rondo
   class Top
@@ -53,11 +54,15 @@ module Rondo
       # @raise [Error] it is something else
       def initialize(text)
         stats = JSON.parse(text)
+        raise TypeError unless Form.of?(stats)
+
         @cluster = stats.key?("worker_status")
         @workers = (@cluster ? stats["worker_status"] : [stats]).map { |row| worker(row) }
         @queues = stats.fetch("accept_queues")
         @certificates = stats.fetch("certificates", [])
         @bounds_us = stats.fetch("bounds_us")
+        raise TypeError unless @workers.flat_map { |one| [one.wait.size, one.duration.size] }.all?(@bounds_us.size + 1)
+
         @time_ms = stats.fetch("time_ms")
         @started_at = Time.iso8601(stats.fetch("started_at"))
         @log = stats.fetch("log", [])

