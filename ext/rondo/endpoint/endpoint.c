@@ -235,7 +235,7 @@ void rd_endpoint_queue(rd_endpoint *endpoint, rd_encoding *encoding) {
     rd_conn *conn = endpoint->conn;
     if (!make_room(endpoint, rd_buffer_len(&encoding->bytes))) return;
     encoding->ledger = &conn->set->ledger;
-    rd_encoding_borrow(encoding, &conn->out);
+    rd_encoding_borrow(encoding, &conn->out, &conn->set->chunks);
     conn->notify_drained = endpoint->wants_drained;
     rd_conn_mark_dirty(conn);
 }

@@ -68,7 +68,7 @@ rd_encoding *rd_message_encoding(rd_message *message, rd_encoding_kind kind, rd_
     return encoding->is_none ? NULL : encoding;
 }
 
-void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue) {
+void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue, rd_chunk_pool *pool) {
     const rd_slice bytes = rd_encoding_bytes(encoding);
     assert(!encoding->is_none);
     if (bytes.len == 0) return;
@@ -76,7 +76,7 @@ void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue) {
     if (encoding->queues++ == 0 && encoding->ledger != NULL) {
         rd_ledger_add(encoding->ledger, RD_LEDGER_OUTPUT, bytes.len);
     }
-    rd_outq_share(queue, bytes.ptr, bytes.len, &encoding->release);
+    rd_outq_share(queue, pool, bytes.ptr, bytes.len, &encoding->release);
 }
 
 static bool is_encoding(const rd_chunk *chunk) {

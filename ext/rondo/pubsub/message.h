@@ -81,7 +81,7 @@ static inline rd_slice rd_encoding_bytes(const rd_encoding *encoding) {
 }
 
 /* Queues the bytes without a copy. The queue holds a reference until they are sent or dropped. */
-void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue);
+void rd_encoding_borrow(rd_encoding *encoding, rd_outq *queue, rd_chunk_pool *pool);
 
 /* Removes whole encodings from the queue, the oldest first, until it uses at most `memory` bytes or
  * none is left. Returns how many. A partly sent one stays. */

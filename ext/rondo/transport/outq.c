@@ -10,7 +10,8 @@
 
 #include "base/alloc.h"
 
-#define POOL_MAX 64
+#define POOL_MAX  64
+#define SMALL_MAX 8192 /* half a MiB */
 
 static char *chunk_bytes(rd_chunk *chunk) {
     return (char *)(chunk + 1);
@@ -43,18 +44,39 @@ static void free_chunk(rd_chunk *chunk, rd_chunk_pool *pool) {
         pool->count++;
         return;
     }
-    if (chunk->kind == RD_CHUNK_BORROWED) chunk->release->run(chunk->release);
+    if (chunk->kind == RD_CHUNK_BORROWED) {
+        chunk->release->run(chunk->release);
+        if (pool->small_count < SMALL_MAX) {
+            chunk->next = pool->small;
+            pool->small = chunk;
+            pool->small_count++;
+            return;
+        }
+    }
     if (chunk->kind == RD_CHUNK_FILE) rd_file_unref(chunk->file);
     rd_free(chunk);
 }
 
-void rd_chunk_pool_clear(rd_chunk_pool *pool) {
-    while (pool->free != NULL) {
-        rd_chunk *next = pool->free->next;
-        rd_free(pool->free);
-        pool->free = next;
+static rd_chunk *small_chunk(rd_chunk_pool *pool) {
+    rd_chunk *chunk = pool->small;
+    if (chunk == NULL) return rd_alloc(sizeof(*chunk));
+    pool->small = chunk->next;
+    pool->small_count--;
+    return chunk;
+}
+
+static void free_list(rd_chunk *chunk) {
+    while (chunk != NULL) {
+        rd_chunk *next = chunk->next;
+        rd_free(chunk);
+        chunk = next;
     }
-    pool->count = 0;
+}
+
+void rd_chunk_pool_clear(rd_chunk_pool *pool) {
+    free_list(pool->free);
+    free_list(pool->small);
+    *pool = (rd_chunk_pool){0};
 }
 
 static size_t room_in(const rd_chunk *chunk) {
@@ -121,9 +143,8 @@ void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t
     }
 }
 
-static void borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release,
-                   bool is_shared) {
-    rd_chunk *chunk = rd_alloc(sizeof(*chunk));
+static void borrow(rd_outq *queue, rd_chunk *chunk, const char *bytes, size_t len,
+                   rd_release *release, bool is_shared) {
     *chunk = (rd_chunk){.kind = RD_CHUNK_BORROWED, .is_shared = is_shared, .len = len};
     chunk->ptr = bytes;
     chunk->release = release;
@@ -131,11 +152,12 @@ static void borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *re
 }
 
 void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release) {
-    borrow(queue, bytes, len, release, false);
+    borrow(queue, rd_alloc(sizeof(rd_chunk)), bytes, len, release, false);
 }
 
-void rd_outq_share(rd_outq *queue, const char *bytes, size_t len, rd_release *release) {
-    borrow(queue, bytes, len, release, true);
+void rd_outq_share(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len,
+                   rd_release *release) {
+    borrow(queue, small_chunk(pool), bytes, len, release, true);
 }
 
 void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len) {

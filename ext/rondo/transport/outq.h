@@ -51,10 +51,11 @@ typedef struct rd_chunk {
     };
 } rd_chunk;
 
-/* Blocks ready for use, one pool per server. */
+/* Chunks ready for use, one pool per server: blocks, and chunks without bytes of their own. A burst
+ * of messages to many clients needs thousands of those at once. */
 typedef struct rd_chunk_pool {
-    rd_chunk *free;
-    uint32_t count;
+    rd_chunk *free, *small;
+    uint32_t count, small_count;
 } rd_chunk_pool;
 
 typedef struct rd_outq {
@@ -91,7 +92,8 @@ void rd_outq_commit(rd_outq *queue, size_t len);
 void rd_outq_copy(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len);
 void rd_outq_borrow(rd_outq *queue, const char *bytes, size_t len, rd_release *release);
 /* The same for bytes that several queues borrow. */
-void rd_outq_share(rd_outq *queue, const char *bytes, size_t len, rd_release *release);
+void rd_outq_share(rd_outq *queue, rd_chunk_pool *pool, const char *bytes, size_t len,
+                   rd_release *release);
 /* Takes its own reference. */
 void rd_outq_file(rd_outq *queue, rd_file *file, off_t offset, size_t len);
 

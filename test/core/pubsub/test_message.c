@@ -74,10 +74,10 @@ static void test_borrowed(void) {
     struct iovec iov[4];
     rd_message *message = rd_message_new(RD_SLICE("news"), RD_SLICE("hello"), true, 1);
     rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_WS_TEXT, bracket, square);
-    rd_encoding_borrow(encoding, &sent);
+    rd_encoding_borrow(encoding, &sent, &pool);
     rd_outq_copy(&sent, &pool, "|", 1);
-    rd_encoding_borrow(encoding, &sent);
-    rd_encoding_borrow(encoding, &dropped);
+    rd_encoding_borrow(encoding, &sent, &pool);
+    rd_encoding_borrow(encoding, &dropped, &pool);
     CHECK_INT(message->refs, 4);
     rd_message_unref(message);
     CHECK_INT(sent.bytes, 15);
@@ -105,8 +105,8 @@ static void test_counted_once(void) {
     rd_message *message = rd_message_new(RD_SLICE("news"), RD_SLICE("hello"), true, 1);
     rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_WS_TEXT, bracket, square);
     encoding->ledger = &ledger;
-    rd_encoding_borrow(encoding, &first);
-    rd_encoding_borrow(encoding, &second);
+    rd_encoding_borrow(encoding, &first, &pool);
+    rd_encoding_borrow(encoding, &second, &pool);
     CHECK_INT(*held, 7);
     CHECK_INT(first.shared, 7);
     CHECK_INT(rd_outq_own(&first), first.memory - first.bytes);
@@ -117,7 +117,7 @@ static void test_counted_once(void) {
     CHECK_INT(*held, 7);
     rd_outq_clear(&second, &pool);
     CHECK_INT(*held, 0);
-    rd_encoding_borrow(encoding, &first);
+    rd_encoding_borrow(encoding, &first, &pool);
     CHECK_INT(*held, 7);
     rd_message_unref(message);
     rd_outq_clear(&first, &pool);
@@ -136,7 +136,7 @@ static void test_dropping_the_oldest(void) {
         const char payload[] = {(char)('a' + i)};
         messages[i] = rd_message_new(RD_SLICE("news"), rd_slice_of(payload, 1), true, 1);
         rd_encoding_borrow(rd_message_encoding(messages[i], RD_ENCODING_WS_TEXT, bracket, square),
-                           &queue);
+                           &queue, &pool);
         if (i == 1) rd_outq_copy(&queue, &pool, "own", 3);
     }
     CHECK_INT(queue.bytes, 15);
@@ -162,11 +162,12 @@ static void test_dropping_the_oldest(void) {
 }
 
 static void test_empty_encoding(void) {
+    rd_chunk_pool pool = {0};
     rd_outq queue = {0};
     rd_message *message = rd_message_new(RD_SLICE("news"), RD_SLICE("x"), false, 1);
     rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_SSE, nothing, NULL);
     CHECK(encoding != NULL && rd_encoding_bytes(encoding).len == 0);
-    rd_encoding_borrow(encoding, &queue);
+    rd_encoding_borrow(encoding, &queue, &pool);
     CHECK(queue.last == NULL);
     CHECK_INT(message->refs, 1);
     rd_message_unref(message);

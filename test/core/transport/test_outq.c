@@ -186,6 +186,30 @@ static void test_clear_releases(void) {
     rd_chunk_pool_clear(&pool);
 }
 
+/* A burst of messages to many clients: what is free afterwards serves the next burst, up to a
+ * limit. */
+static void test_shared_chunks_come_back(void) {
+    enum { MANY = 20000 };
+    rd_chunk_pool pool = {0};
+    rd_outq queue = {0};
+    rd_release release = {count_release};
+    released = 0;
+    for (int burst = 1; burst <= 2; burst++) {
+        for (int i = 0; i < MANY; i++) rd_outq_share(&queue, &pool, "shared", 6, &release);
+        CHECK_INT(pool.small_count, 0);
+        CHECK_INT(queue.shared, 6 * MANY);
+        rd_outq_advance(&queue, &pool, 6 * MANY);
+        CHECK_INT(released, burst * MANY);
+        CHECK(pool.small_count * sizeof(rd_chunk) <= 1 << 19);
+    }
+    const rd_chunk *chunk = pool.small;
+    rd_outq_share(&queue, &pool, "shared", 6, &release);
+    CHECK(rd_outq_first(&queue) == chunk);
+    rd_outq_clear(&queue, &pool);
+    rd_chunk_pool_clear(&pool);
+    CHECK(pool.small == NULL && pool.small_count == 0);
+}
+
 static void add_text(void *with, rd_slice bytes) {
     (void)strncat(with, bytes.ptr, bytes.len);
 }
@@ -215,6 +239,7 @@ int main(void) {
     test_limits_of_a_gathering();
     test_files_end_a_gathering();
     test_clear_releases();
+    test_shared_chunks_come_back();
     rd_disk_stop(&loop);
     rd_loop_clear(&loop);
     return check_summary();
