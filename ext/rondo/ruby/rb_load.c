@@ -152,7 +152,7 @@ static VALUE lines_show(const rd_load_result *result) {
 static VALUE curve_show(const rd_latency *waits) {
     VALUE curve = rb_ary_new();
     for (int i = 0; i <= CURVE; i++)
-        rb_ary_push(curve, DBL2NUM(rd_latency_percentile_us(waits, (double)i / CURVE)));
+        rb_ary_push(curve, DBL2NUM(rd_latency_percentile_us(waits, (double)i / (double)CURVE)));
     return curve;
 }
 
