@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "http/field.h"
 
-enum { BYTES_MAX = 4096, HEADERS_MAX = 64 };
+enum { BYTES_MAX = 4096, HEADERS_MAX = 128 };
 
 _Static_assert(RD_SECTIONS_SIZE - 1 <= UINT8_MAX, "a place is one byte");
 
