@@ -40,6 +40,11 @@ class Peer {
     return this.res.destroyed;
   }
 
+  // The library tells at once that a connection has ended.
+  get writable() {
+    return !this.res.destroyed;
+  }
+
   // A complete answer has said already whether its connection ends.
   destroySoon() {
     this.res.cut();
