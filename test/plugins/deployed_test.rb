@@ -119,8 +119,8 @@ class DeployedRailsTest < PluginCase
 
   DATABASES = <<~YAML
     production:
-      primary: { adapter: sqlite3, database: storage/it.sqlite3 }
-      queue: { adapter: sqlite3, database: storage/queue.sqlite3, migrations_paths: db/queue_migrate }
+      primary: { adapter: sqlite3, database: storage/it.sqlite3, timeout: 5000 }
+      queue: { adapter: sqlite3, database: storage/queue.sqlite3, timeout: 5000, migrations_paths: db/queue_migrate }
   YAML
   ROUTES = <<~RUBY
     class NoteJob < ActiveJob::Base
