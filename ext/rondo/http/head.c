@@ -78,10 +78,10 @@ bool rd_header_id_is_secret(unsigned id) {
 }
 
 const rd_header *rd_head_secret(const rd_head *head) {
-    const rd_header *header = head->headers;
     if (((head->seen[0] & secrets[0]) | (head->seen[1] & secrets[1])) == 0) return NULL;
-    while (!rd_header_id_is_secret(header->id)) header++;
-    return header;
+    for (unsigned i = 0; i < head->header_count; i++)
+        if (rd_header_id_is_secret(head->headers[i].id)) return &head->headers[i];
+    return NULL;
 }
 
 uint8_t rd_method_id(const char *name, size_t len) {
