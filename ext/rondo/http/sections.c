@@ -48,7 +48,7 @@ static void shift_headers(rd_header *to, const rd_header *from, unsigned count, 
 }
 
 static rd_span shifted_behind(uint32_t gap, rd_span span, uint32_t by) {
-    return span.at > gap ? shifted(span, by) : span;
+    return span.len > 0 && span.at > gap ? shifted(span, by) : span;
 }
 
 static bool is_around(const rd_section *section, const char *fields, uint32_t secret) {

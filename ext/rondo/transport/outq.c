@@ -46,7 +46,7 @@ static void free_chunk(rd_chunk *chunk, rd_chunk_pool *pool) {
     }
     if (chunk->kind == RD_CHUNK_BORROWED) {
         chunk->release->run(chunk->release);
-        if (pool->small_count < SMALL_MAX) {
+        if (chunk->is_shared && pool->small_count < SMALL_MAX) {
             chunk->next = pool->small;
             pool->small = chunk;
             pool->small_count++;

@@ -205,7 +205,10 @@ static void test_shared_chunks_come_back(void) {
     const rd_chunk *chunk = pool.small;
     rd_outq_share(&queue, &pool, "shared", 6, &release);
     CHECK(rd_outq_first(&queue) == chunk);
+    rd_outq_borrow(&queue, "one client's", 12, &release);
+    const uint32_t count = pool.small_count;
     rd_outq_clear(&queue, &pool);
+    CHECK_INT(pool.small_count, count + 1); /* what is not shared is not kept */
     rd_chunk_pool_clear(&pool);
     CHECK(pool.small == NULL && pool.small_count == 0);
 }
