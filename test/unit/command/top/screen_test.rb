@@ -56,7 +56,7 @@ class TopScreenTest < Minitest::Test
                                      { "state" => hostile, "since_ms" => 400, "client_since_ms" => 0, "status" => hostile, "request" => hostile, "client" => hostile },
                                      { "state" => "answering", "since_ms" => 400, "client_since_ms" => 0, "status" => hostile, "request" => "GET /" }
                                    ])
-    sample = TopFiguresTest.sample(worker, time_ms: 1100, log: [{ "level" => "error", "text" => hostile }],
+    sample = TopFiguresTest.sample(worker, time_ms: 1100, log: [{ "level" => "error", "text" => hostile }, { "level" => "warn", "text" => hostile }],
                                            versions: { "rondo" => hostile },
                                            certificates: [{ "names" => [hostile], "days_left" => 7 }])
     screen = Screen.new
@@ -64,7 +64,7 @@ class TopScreenTest < Minitest::Test
     found = Rondo::Top::Figures.new(nil, sample)
     lines = [*screen.lines(found, width: 300, height: 50), screen.line(found)]
     lines.each { |line| refute_match(/[[:cntrl:]]/, line) }
-    assert_operator lines.count { |line| line.include?("\\x1B[2J") }, :>=, 6
+    assert_operator lines.count { |line| line.include?("\\x1B[2J") }, :>=, 7
   end
 
   def test_requests_with_age_and_state
