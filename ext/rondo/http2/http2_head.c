@@ -182,9 +182,10 @@ static rd_slice value_of(const rd_http2_head *head, rd_span span) {
 }
 
 static bool is_pseudo(const rd_http2_head *head, const rd_http2_pseudo *pseudo, rd_slice value) {
+    if (!pseudo->is_there) return false;
     const rd_slice said = value_of(head, pseudo->span);
     assert(said.len == 0 || said.ptr != NULL);
-    return pseudo->is_there && rd_slice_equal(said, value);
+    return rd_slice_equal(said, value);
 }
 
 /* The authority that the server takes, from one of the two places where it may stand. */
