@@ -31,7 +31,8 @@ static int feed(rd_ws_reader *reader, const rd_ws_limits *limits, unsigned first
     if (extended) frame[2] = (uint8_t)(len >> 8), frame[3] = (uint8_t)len;
     memcpy(frame + 6 + extended, payload, len);
     rc = rd_ws_feed(reader, limits, (char *)frame, 6 + extended + len, &used, &event);
-    if (rc == RD_WS_EVENT_MESSAGE) rd_ws_reader_take(reader, &event, message);
+    if (rc == RD_WS_EVENT_MESSAGE && !rd_ws_reader_take(reader, &event, message))
+        rd_buffer_append(message, event.payload.ptr, event.payload.len);
     rd_free(frame);
     return rc;
 }

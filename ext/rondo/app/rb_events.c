@@ -15,6 +15,8 @@
 #include "app/rb_connect.h"
 #include "app/rb_raw.h"
 
+#include <ruby/encoding.h>
+
 /* Methods of the handler, by event; NULL: the event has none. */
 static const ID *const callbacks[RD_ENDPOINT_EVENT_COUNT] = {
 #define RD_ENDPOINT_EVENT(name, callback) [RD_ENDPOINT_##name] = &rd_id.callback,
@@ -33,10 +35,16 @@ typedef struct rd_dispatching {
     VALUE client;
 } rd_dispatching;
 
+/* A text was checked when it came, so Ruby need not look at it again. */
 static VALUE data_of(const rd_endpoint_message *message) {
     const char *bytes = rd_buffer_ptr(&message->payload);
     long len = (long)rd_buffer_len(&message->payload);
-    return message->is_text ? rb_utf8_str_new(bytes, len) : rb_str_new(bytes, len);
+    VALUE string = rb_str_new(bytes, len);
+    if (!message->is_text) return string;
+    RB_ENCODING_SET_INLINED(string, rb_utf8_encindex());
+    RB_ENC_CODERANGE_SET(string,
+                         message->is_ascii ? RUBY_ENC_CODERANGE_7BIT : RUBY_ENC_CODERANGE_VALID);
+    return string;
 }
 
 /* Calls on_close of the old handler, then on_open of the new one. */

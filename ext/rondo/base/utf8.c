@@ -9,16 +9,28 @@
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-/* Returns the offset behind the ASCII bytes from `at` on, as far as it can see by whole words. */
-static size_t skip_ascii(const char *bytes, size_t at, size_t len) {
+static uint64_t high_bits(const char *bytes) {
     uint64_t word;
 
-    while (len - at >= sizeof word) {
-        memcpy(&word, bytes + at, sizeof word);
-        if (word & HIGH_BITS) break;
-        at += sizeof word;
+    memcpy(&word, bytes, sizeof word);
+    return word & HIGH_BITS;
+}
+
+/* Returns the offset behind the ASCII bytes from `at` on, as far as it can see by whole words. The
+ * last word of a text may overlap the one before. */
+static size_t skip_ascii(const char *bytes, size_t at, size_t len) {
+    while (len - at >= 4 * sizeof(uint64_t)) {
+        if (high_bits(bytes + at) | high_bits(bytes + at + 8) | high_bits(bytes + at + 16) |
+            high_bits(bytes + at + 24))
+            break;
+        at += 4 * sizeof(uint64_t);
     }
-    return at;
+    while (len - at >= sizeof(uint64_t)) {
+        if (high_bits(bytes + at)) return at;
+        at += sizeof(uint64_t);
+    }
+    if (len < sizeof(uint64_t) || high_bits(bytes + len - sizeof(uint64_t))) return at;
+    return len;
 }
 
 /*
@@ -43,11 +55,12 @@ static size_t character_len(const uint8_t *bytes) {
 
 /* Returns the offset behind the whole characters from `at` on. Stops early near the end and at
  * anything unusual. */
-static size_t skip_characters(const char *bytes, size_t at, size_t len) {
+static size_t skip_characters(rd_utf8 *utf8, const char *bytes, size_t at, size_t len) {
     size_t taken;
 
     do {
         if ((uint8_t)bytes[at] < 0x80) return skip_ascii(bytes, at, len);
+        utf8->has_more = true;
         taken = len - at < 4 ? 0 : character_len((const uint8_t *)bytes + at);
         at += taken;
     } while (taken > 0 && at < len);
@@ -78,7 +91,7 @@ size_t rd_utf8_feed(rd_utf8 *utf8, const char *bytes, size_t len) {
             now.high = 0xbf;
             at++;
         } else {
-            const size_t skipped = skip_characters(bytes, at, len);
+            const size_t skipped = skip_characters(&now, bytes, at, len);
 
             if (skipped == at && byte >= 0x80 && !begin(&now, byte)) return at;
             at = skipped > at ? skipped : at + 1;

@@ -16,8 +16,9 @@
 
 /* Zeroed, it is at the beginning of a text. */
 typedef struct rd_utf8 {
-    uint8_t left; /* bytes that the character begun still needs */
-    uint8_t low;  /* the next of these bytes must be in low..high */
+    uint8_t left : 2;  /* bytes that the character begun still needs */
+    bool has_more : 1; /* than ASCII, so far */
+    uint8_t low;       /* the next of these bytes must be in low..high */
     uint8_t high;
 } rd_utf8;
 

@@ -137,13 +137,21 @@ static void add_copy(rd_endpoint *endpoint, const rd_endpoint_message *message) 
     add(endpoint, copy);
 }
 
-void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_text) {
+void rd_endpoint_add_message(rd_endpoint *endpoint, rd_endpoint_message *message) {
     if (endpoint->is_deaf) {
-        rd_buffer_clear(payload);
+        rd_buffer_clear(&message->payload);
         return;
     }
-    add_copy(endpoint, &(rd_endpoint_message){.payload = *payload, .is_text = is_text});
-    *payload = (rd_buffer){0};
+    add_copy(endpoint, message);
+    message->payload = (rd_buffer){0};
+}
+
+void rd_endpoint_add_copy(rd_endpoint *endpoint, rd_slice bytes, const rd_endpoint_message *kind) {
+    if (endpoint->is_deaf) return;
+    rd_endpoint_message *message = rd_endpoint_message_new(endpoint->shared, bytes.ptr, bytes.len);
+    message->is_text = kind->is_text;
+    message->is_ascii = kind->is_ascii;
+    add(endpoint, message);
 }
 
 /* The last message, if bytes of the same stream can join it. */

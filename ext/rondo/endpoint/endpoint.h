@@ -187,7 +187,11 @@ static inline void rd_endpoint_ref(rd_endpoint *endpoint) {
 void rd_endpoint_unref(rd_endpoint *endpoint);
 
 /* Takes the payload over; the buffer is empty afterwards. Dropped if the application is deaf. */
-void rd_endpoint_add_message(rd_endpoint *endpoint, rd_buffer *payload, bool is_text);
+void rd_endpoint_add_message(rd_endpoint *endpoint, rd_endpoint_message *message);
+
+/* Adds a message with a copy of these bytes; `kind` says what they are. Dropped if the application
+ * is deaf. */
+void rd_endpoint_add_copy(rd_endpoint *endpoint, rd_slice bytes, const rd_endpoint_message *kind);
 
 /* Adds bytes of a stream: to the last message if that still waits and stays within `most` bytes,
  * else as new messages of at most that. Dropped if the application is deaf. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A message that waits for the application: from the client of an endpoint, or from a channel.
- * Small pieces of a stream stand in blocks of one size, which the server keeps for the next ones:
+ * Small ones of a client stand in blocks of one size, which the server keeps for the next ones:
  * an allocation would be a tenth of what an echoed message costs. Under the loop lock.
  */
 #ifndef RD_ENDPOINT_ENDPOINT_MESSAGE_H
@@ -25,11 +25,12 @@ typedef struct rd_endpoint_message {
     rd_message *published; /* a reference; NULL: `payload` came from the client */
     uintptr_t block;       /* of the subscription */
     bool is_text;
+    bool is_ascii; /* a text of the client */
     bool has_room; /* `payload` begins in it, and moves out when it grows */
     char room[];
 } rd_endpoint_message;
 
-/* A piece of a stream. */
+/* A copy of these bytes. */
 rd_endpoint_message *rd_endpoint_message_new(struct rd_http_shared *shared, const char *bytes,
                                              size_t len);
 

@@ -17,6 +17,7 @@
 
 #define BACKLOG_BYTES                                                                              \
     65536 /* of messages that the application has not taken: above this, reading stops */
+#define SMALL_BYTES           512 /* written as one piece */
 #define MESSAGE_FRAGMENTS_MAX 131072
 #define PONGS_BEHIND_MAX      32 /* most pongs queued behind much output */
 
@@ -57,6 +58,15 @@ RD_APART static void queue_masked(rd_conn *conn, unsigned opcode, bool deflated,
     rd_conn_mark_dirty(conn);
 }
 
+/* Header and payload go into the same block. */
+static void queue_small(rd_conn *conn, unsigned opcode, bool deflated, rd_slice payload) {
+    const size_t most = RD_WS_HEADER_MAX + payload.len;
+    char *frame = rd_outq_reserve(&conn->out, &conn->set->chunks, most);
+    const size_t header_len = rd_ws_header_write(frame, opcode, deflated, payload.len);
+    memcpy(frame + header_len, payload.ptr, payload.len);
+    rd_outq_commit(&conn->out, header_len + payload.len);
+}
+
 static void queue_frame(rd_websocket *ws, unsigned opcode, bool deflated, rd_slice payload) {
     rd_conn *conn = ws->endpoint.conn;
     char header[RD_WS_HEADER_MAX];
@@ -64,9 +74,13 @@ static void queue_frame(rd_websocket *ws, unsigned opcode, bool deflated, rd_sli
         queue_masked(conn, opcode, deflated, payload);
         return;
     }
-    size_t header_len = rd_ws_header_write(header, opcode, deflated, payload.len);
-    rd_outq_copy(&conn->out, &conn->set->chunks, header, header_len);
-    rd_outq_copy(&conn->out, &conn->set->chunks, payload.ptr, payload.len);
+    if (payload.len <= SMALL_BYTES) {
+        queue_small(conn, opcode, deflated, payload);
+    } else {
+        size_t header_len = rd_ws_header_write(header, opcode, deflated, payload.len);
+        rd_outq_copy(&conn->out, &conn->set->chunks, header, header_len);
+        rd_outq_copy(&conn->out, &conn->set->chunks, payload.ptr, payload.len);
+    }
     rd_conn_mark_dirty(conn);
 }
 
@@ -235,14 +249,18 @@ static bool is_backlog_full(const rd_websocket *ws) {
 
 static void take_message(rd_websocket *ws, const rd_ws_event *event) {
     rd_ws_reader *reader = reader_of(ws->endpoint.conn);
-    rd_buffer payload = {0};
+    rd_endpoint_message kind = {.is_text = event->opcode == RD_WS_TEXT,
+                                .is_ascii = event->is_ascii};
     ws->message_since_ms = 0;
     if (!count_messages(ws, rd_ws_reader_memory(reader) > 0 ? 0 : event->payload.len)) {
         refuse(ws, RD_ERR_WS_MESSAGES_FULL);
         return;
     }
-    rd_ws_reader_take(reader, event, &payload);
-    rd_endpoint_add_message(&ws->endpoint, &payload, event->opcode == RD_WS_TEXT);
+    if (rd_ws_reader_take(reader, event, &kind.payload)) {
+        rd_endpoint_add_message(&ws->endpoint, &kind);
+    } else {
+        rd_endpoint_add_copy(&ws->endpoint, event->payload, &kind);
+    }
     if (is_backlog_full(ws)) rd_conn_pause_reading(ws->endpoint.conn);
 }
 

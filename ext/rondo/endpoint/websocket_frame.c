@@ -19,6 +19,8 @@ enum { FIN = 0x80, RSV1 = 0x40, RSV2_OR_3 = 0x30, OPCODE = 0x0f, MASKED = 0x80, 
 /* Values of the 7-bit length that announce a longer field. */
 enum { LENGTH_16 = 126, LENGTH_64 = 127 };
 
+enum { SHORT_HEADER = 2 + RD_WS_MASK_LEN };
+
 static bool is_opcode(unsigned opcode) {
     return opcode <= RD_WS_BINARY || (opcode >= RD_WS_CLOSE && opcode <= RD_WS_PONG);
 }
@@ -74,11 +76,31 @@ static bool is_complete(const rd_ws_frame *frame) {
     return frame->at >= 2 && frame->at == 2 + frame->extended + mask;
 }
 
+/* Most frames of a client: a short one, whose header is there as a whole. */
+static bool is_short(const rd_ws_frame *frame, const char *bytes, size_t len) {
+    if (frame->at > 0 || frame->is_bare || len < SHORT_HEADER) return false;
+    const uint8_t second = (uint8_t)bytes[1];
+    return (second & MASKED) && (second & LENGTH) < LENGTH_16;
+}
+
+static int read_short(rd_ws_frame *frame, bool deflate, const char *bytes, size_t *used) {
+    const int rc = read_first(frame, deflate, (uint8_t)bytes[0]);
+    if (rc < 0) {
+        *used = frame->at = 1;
+        return rc;
+    }
+    frame->length = (uint8_t)bytes[1] & LENGTH;
+    memcpy(frame->mask, bytes + 2, RD_WS_MASK_LEN);
+    *used = frame->at = SHORT_HEADER;
+    return 1;
+}
+
 int rd_ws_frame_read(rd_ws_frame *frame, bool deflate, const char *bytes, size_t len,
                      size_t *used) {
     int rc = 0;
     size_t at = 0;
 
+    if (is_short(frame, bytes, len)) return read_short(frame, deflate, bytes, used);
     while (rc == 0 && at < len && !is_complete(frame)) {
         rc = read_byte(frame, deflate, (uint8_t)bytes[at++]);
         frame->at++;

@@ -206,6 +206,7 @@ static int finish_message(rd_ws_reader *reader, rd_ws_event *event) {
     if (reader->opcode == RD_WS_TEXT && !rd_utf8_is_boundary(&reader->utf8))
         return RD_ERR_WS_NOT_UTF8;
     event->opcode = reader->opcode;
+    event->is_ascii = reader->opcode == RD_WS_TEXT && !reader->utf8.has_more;
     reader->opcode = 0;
     reader->message = 0;
     return RD_WS_EVENT_MESSAGE;
@@ -285,12 +286,11 @@ int rd_ws_feed(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, si
     return rc;
 }
 
-void rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload) {
+bool rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload) {
     assert(reader->message == 0);
-    if (reader->buffer.bytes == NULL || rd_buffer_ptr(&reader->buffer) != event->payload.ptr) {
-        rd_buffer_append(payload, event->payload.ptr, event->payload.len);
-        return;
-    }
+    if (reader->buffer.bytes == NULL || rd_buffer_ptr(&reader->buffer) != event->payload.ptr)
+        return false;
     *payload = reader->buffer;
     reader->buffer = (rd_buffer){0};
+    return true;
 }

@@ -69,6 +69,7 @@ typedef struct rd_ws_event {
                        * function */
     uint16_t code;    /* RD_WS_NO_CODE: the close had none */
     uint8_t opcode;   /* RD_WS_TEXT: valid UTF-8; or RD_WS_BINARY */
+    bool is_ascii;    /* a text */
 } rd_ws_event;
 
 void rd_ws_reader_init(rd_ws_reader *reader);
@@ -87,9 +88,9 @@ int rd_ws_feed(rd_ws_reader *reader, const rd_ws_limits *limits, char *bytes, si
                size_t *used, rd_ws_event *event);
 
 /*
- * Gives the payload of the MESSAGE that rd_ws_feed() has just returned to the caller. Takes the
- * reader's buffer over if the payload is in it, copies otherwise. `payload` must be zeroed.
+ * Gives the buffer with the payload of the MESSAGE that rd_ws_feed() has just returned to the
+ * caller. Returns false when the payload is in the bytes fed. `payload` must be zeroed.
  */
-void rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload);
+bool rd_ws_reader_take(rd_ws_reader *reader, const rd_ws_event *event, rd_buffer *payload);
 
 #endif

@@ -135,6 +135,26 @@ static size_t encode(uint32_t point, char *text) {
     return 4;
 }
 
+/* At every place of a text of each length there is one character, or none, beyond ASCII. */
+static void test_ascii(void) {
+    for (size_t len = 1; len <= 80; len++) {
+        for (size_t at = 0; at < len; at++) {
+            char *text = malloc(len);
+            rd_utf8 utf8 = {0};
+
+            memset(text, 'x', len);
+            CHECK_INT(rd_utf8_feed(&utf8, text, len), len);
+            CHECK(!utf8.has_more);
+            text[at] = '\xff';
+            CHECK_INT(rd_utf8_feed(&utf8, text, len), at);
+            if (at > 0) memcpy(text + at - 1, "\xce\xba", 2);
+            CHECK_INT(rd_utf8_feed(&utf8, text, len), at > 0 ? len : 0);
+            CHECK(utf8.has_more == (at > 0));
+            free(text);
+        }
+    }
+}
+
 static bool is_text(const char *text, size_t len) {
     rd_utf8 utf8 = {0};
 
@@ -192,6 +212,7 @@ static void test_every_offset(void) {
 }
 
 int main(void) {
+    test_ascii();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
     test_every_code_point();
     test_all_cuts_agree();

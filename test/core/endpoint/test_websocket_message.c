@@ -316,11 +316,47 @@ static void test_take(void) {
                   RD_WS_EVENT_MESSAGE);
         CHECK_INT(used, len - cut);
         CHECK((event.payload.ptr == copy + len - 7) == (cut <= len - 7));
-        rd_ws_reader_take(&reader, &event, &payload);
+        CHECK(rd_ws_reader_take(&reader, &event, &payload) == (cut > len - 7));
         CHECK(reader.buffer.bytes == NULL);
+        if (cut <= len - 7) rd_buffer_append(&payload, event.payload.ptr, event.payload.len);
         CHECK_INT(rd_ws_feed(&reader, &roomy, copy, 0, &used, &event), RD_WS_EVENT_NONE);
         CHECK_BYTES(rd_buffer_ptr(&payload), rd_buffer_len(&payload), "message");
         rd_buffer_clear(&payload);
+    }
+}
+
+/* A text is ASCII if all of it is, however it was cut. A binary message never is. */
+static void test_ascii(void) {
+    static const struct {
+        unsigned opcode;
+        const char *payload;
+        bool is_ascii;
+    } messages[] = {
+        {TEXT, "", true},
+        {TEXT, X25, true},
+        {TEXT, X25 "\xce\xba", false},
+        {TEXT, "\xce\xba" X25, false},
+        {TEXT, "\xc2\x80", false},
+        {BINARY, X25, false},
+    };
+    char bytes[64], copy[64];
+    rd_ws_reader reader;
+    rd_ws_event event;
+    size_t used;
+
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        const char *payload = messages[i].payload;
+        const size_t len = client_frame(bytes, FIN | messages[i].opcode, 0x11223344, payload,
+                                        strlen(payload), strlen(payload));
+        for (size_t cut = 0; cut < len; cut++) {
+            rd_ws_reader_init(&reader);
+            memcpy(copy, bytes, len);
+            rd_ws_feed(&reader, &roomy, copy, cut, &used, &event);
+            CHECK_INT(rd_ws_feed(&reader, &roomy, copy + cut, len - cut, &used, &event),
+                      RD_WS_EVENT_MESSAGE);
+            CHECK(event.is_ascii == messages[i].is_ascii);
+            rd_ws_reader_clear(&reader);
+        }
     }
 }
 
@@ -334,5 +370,6 @@ int main(void) {
     test_limits();
     test_announced_is_not_allocated();
     test_take();
+    test_ascii();
     return check_summary();
 }

@@ -60,6 +60,16 @@ class PubsubTest < RackCase
     answer.delete_prefix("> ")
   end
 
+  # Ruby is told what the text is, and does not look itself.
+  def test_what_a_text_is_said_to_be
+    start(UPGRADE, lint: false)
+    peer = connect_peer
+    code = "[data.encoding.to_s, data.valid_encoding?, data.ascii_only?, data.length]"
+    assert_equal ["UTF-8", true, true, code.length].inspect, told(peer, code)
+    assert_equal ["UTF-8", true, false, code.length + 3].inspect, told(peer, "#{code} #é")
+    assert_equal ["UTF-8", true, true, code.length + 603].inspect, told(peer, "#{code} ##{"x" * 601}")
+  end
+
   # The lock may be held in the parent, and queued messages belong to the parent.
   def test_a_process_that_the_application_forks_has_no_channels
     peer, = peers(1)
