@@ -9,6 +9,8 @@
 #ifndef RD_HTTP_SECTIONS_H
 #define RD_HTTP_SECTIONS_H
 
+#include <string.h>
+
 #include "http/head.h"
 
 #define RD_SECTIONS_SIZE      256
@@ -38,9 +40,15 @@ typedef struct rd_sections {
 void rd_sections_init(rd_sections *sections);
 void rd_sections_clear(rd_sections *sections);
 
+/* Whether these bytes begin with what stands before the section's gap. Only then is the value in it
+ * worth a look. */
+static inline bool rd_section_leads(const rd_section *section, const char *fields, size_t len) {
+    return len > section->gap && memcmp(fields, section->bytes, section->gap) == 0;
+}
+
 /* Whether the fields of the message `buf`, which begin at `head->fields`, are exactly this section,
- * with a valid value of `secret` bytes in its gap, or 0 if it has none. Then the head is complete,
- * as if the fields had been parsed. */
+ * with a valid value of `secret` bytes in its gap, or 0 if it has none. A section with a gap leads
+ * them. Then the head is complete, as if the fields had been parsed. */
 bool rd_section_apply(const rd_section *section, rd_head *head, const char *buf, size_t len,
                       uint32_t secret);
 

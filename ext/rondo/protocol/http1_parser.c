@@ -183,9 +183,10 @@ RD_APART static uint32_t read_secret(const run *run, const rd_section *section) 
     const rd_header *header = &section->headers[section->before_gap - 1];
     const uint32_t blanks = section->gap - header->name_at - header->name_len - 1u;
     const uint32_t at = run->head->fields + section->gap;
+    const char *fields = run->buf + run->head->fields;
     uint32_t end;
 
-    if (at >= run->end) return 0;
+    if (!rd_section_leads(section, fields, run->end - run->head->fields)) return 0;
     end = rd_scan_value(run->buf, at, run->end);
     if (end == at || end - at + blanks > run->limits->header_value_bytes) return 0;
     if (rd_field_is_blank(byte_at(run, at)) || rd_field_is_blank(byte_at(run, end - 1))) return 0;
