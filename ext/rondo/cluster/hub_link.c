@@ -191,7 +191,7 @@ static void read_last_words(rd_hub_thread *thread, rd_conn *conn) {
 /* A worker's link closes at once; an engine still gets what is queued for it. */
 static void close_or_finish(rd_hub_thread *thread, rd_conn *conn) {
     const rd_hub_link *link = &rd_hub_conn_of(conn)->link;
-    if (link->kind != RD_HUB_ENGINE || !rd_conn_is_open(conn)) {
+    if (!rd_hub_is_engine(link->kind) || !rd_conn_is_open(conn)) {
         rd_conn_close(conn);
         return;
     }

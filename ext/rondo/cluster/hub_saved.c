@@ -128,6 +128,7 @@ static bool restore_frame(restoring *self, const rd_relay_frame *frame) {
         rd_hub_publish(&self->thread->hub, frame);
     } else {
         rd_history_restore(&self->thread->hub.history, frame);
+        self->thread->hub.engine_id = self->thread->hub.history.last_id;
     }
     return true;
 }

@@ -103,7 +103,7 @@ static void leave(rd_hub_thread *thread) {
 int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_row *score) {
     int64_t number = -1;
     enter(thread);
-    const bool is_taken = kind == RD_HUB_ENGINE && thread->hub.engine != NULL;
+    const bool is_taken = rd_hub_is_engine(kind) && thread->hub.engine != NULL;
     rd_conn *conn = is_taken ? NULL : rd_hub_link_open(thread, fd, kind);
     const int error = is_taken ? EEXIST : errno;
     if (conn != NULL) {

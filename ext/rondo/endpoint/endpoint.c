@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/apart.h"
 #include "base/prefetch.h"
 #include "request/handler.h"
 #include "transport/conn.h"
@@ -158,6 +159,7 @@ void rd_endpoint_add_copy(rd_endpoint *endpoint, rd_slice bytes, const rd_endpoi
 static rd_endpoint_message *open_message(const rd_endpoint *endpoint, size_t most) {
     if (endpoint->messages == NULL) return NULL;
     rd_endpoint_message *last = RD_CONTAINER(endpoint->messages->prev, rd_endpoint_message, node);
+    if (last->is_gap) return NULL;
     return last->published == NULL && rd_buffer_len(&last->payload) < most ? last : NULL;
 }
 
@@ -178,10 +180,25 @@ void rd_endpoint_add_bytes(rd_endpoint *endpoint, const char *bytes, size_t len,
     }
 }
 
+/* A stream of events gets one that says so; a handler with on_gap learns of it in any case. */
+RD_APART static void deliver_gap(rd_endpoint *endpoint, rd_message *message, rd_receive_as as) {
+    if (endpoint->conn == NULL) return;
+    if (rd_endpoint_ops_of(endpoint)->has_ids) {
+        rd_endpoint_ops_of(endpoint)->deliver(endpoint, message, as);
+    }
+    if (endpoint->is_deaf || endpoint->is_closing) return;
+    rd_endpoint_message told = {.is_text = true, .is_gap = true};
+    rd_buffer_append(&told.payload, message->bytes, message->channel_len);
+    add_copy(endpoint, &told);
+    rd_endpoint_notify(endpoint);
+}
+
 void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_as as,
                          uintptr_t block) {
     if (endpoint->is_closing) return;
-    if (block == 0) {
+    if (message->is_gap) {
+        deliver_gap(endpoint, message, as);
+    } else if (block == 0) {
         rd_endpoint_ops_of(endpoint)->deliver(endpoint, message, as);
     } else if (endpoint->message_bytes + message->payload_len > max_pending(endpoint->shared)) {
         rd_endpoint_ops_of(endpoint)->overflow(endpoint);
@@ -309,6 +326,7 @@ rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint) {
     const rd_endpoint_event event = (rd_endpoint_event)__builtin_ctz(endpoint->due);
     if (event != RD_ENDPOINT_MESSAGE) return event;
     const rd_endpoint_message *first = RD_CONTAINER(endpoint->messages, rd_endpoint_message, node);
+    if (first->is_gap) return RD_ENDPOINT_GAP;
     return first->published != NULL ? RD_ENDPOINT_PUBLISHED : RD_ENDPOINT_MESSAGE;
 }
 
@@ -327,7 +345,7 @@ static rd_endpoint_message *take_message(rd_endpoint *endpoint) {
 rd_endpoint_message *rd_endpoint_take(rd_endpoint *endpoint, unsigned *kind) {
     const rd_endpoint_event event = rd_endpoint_next(endpoint);
     *kind = event;
-    if (event == RD_ENDPOINT_MESSAGE || event == RD_ENDPOINT_PUBLISHED)
+    if (event == RD_ENDPOINT_MESSAGE || event == RD_ENDPOINT_PUBLISHED || event == RD_ENDPOINT_GAP)
         return take_message(endpoint);
     clear_due(endpoint, event);
     if (event == RD_ENDPOINT_CLOSE) endpoint->due = 0;

@@ -251,8 +251,9 @@ void rd_endpoint_failed(rd_endpoint *endpoint, rd_slice why);
 /* The next event. */
 rd_endpoint_event rd_endpoint_next(const rd_endpoint *endpoint);
 
-/* Takes the next event, and sets `kind` to it. Returns the message of RD_ENDPOINT_MESSAGE and
- * RD_ENDPOINT_PUBLISHED, which must be freed with rd_endpoint_message_free(), else NULL. */
+/* Takes the next event, and sets `kind` to it. Returns the message of RD_ENDPOINT_MESSAGE,
+ * RD_ENDPOINT_PUBLISHED and RD_ENDPOINT_GAP, which must be freed with rd_endpoint_message_free(),
+ * else NULL. */
 rd_endpoint_message *rd_endpoint_take(rd_endpoint *endpoint, unsigned *kind);
 
 #endif

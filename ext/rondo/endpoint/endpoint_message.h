@@ -26,6 +26,7 @@ typedef struct rd_endpoint_message {
     uintptr_t block;       /* of the subscription */
     bool is_text;
     bool is_ascii; /* a text of the client */
+    bool is_gap;   /* no message: `payload` is a channel of which some are lost */
     bool has_room; /* `payload` begins in it, and moves out when it grows */
     char room[];
 } rd_endpoint_message;

@@ -71,6 +71,7 @@ static void on_rule(rd_link *link, const rd_relay_frame *frame) {
     uint32_t size;
     uint64_t ttl_ms;
     rd_relay_get_terms(frame, &size, &ttl_ms);
+    pubsub->has_streams = frame->id != 0;
     rd_history_keep(&pubsub->history, frame->channel, (frame->flags & RD_RELAY_PATTERN) != 0, size,
                     ttl_ms);
 }

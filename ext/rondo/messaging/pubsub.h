@@ -32,6 +32,7 @@ typedef struct rd_pubsub {
     rd_engine engine;   /* notified of the first and last subscriber of a channel */
     rd_history history; /* with an open link, rules only */
     rd_link *link;      /* NULL: no cluster */
+    bool has_streams;   /* an engine keeps messages for all servers: clients learn of gaps */
     rd_conn_set *conns;
     rd_timer expiry; /* runs while the history has messages */
     rd_http_shared *shared;

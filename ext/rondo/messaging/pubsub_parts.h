@@ -11,7 +11,9 @@
 /* A message as the hub sends it. The caller has the reference. */
 static inline rd_message *rd_pubsub_message_of(const rd_relay_frame *frame) {
     const bool is_text = (frame->flags & RD_RELAY_TEXT) != 0;
-    return rd_message_new(frame->channel, frame->payload, is_text, frame->id);
+    rd_message *message = rd_message_new(frame->channel, frame->payload, is_text, frame->id);
+    message->is_gap = (frame->flags & RD_RELAY_GAP) != 0;
+    return message;
 }
 
 /* A channel has its first subscriber here, or no more. */

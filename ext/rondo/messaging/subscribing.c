@@ -63,6 +63,19 @@ static void note_kind(rd_pubsub *pubsub, rd_replay kind) {
     pubsub->replay_gaps += kind == RD_REPLAY_GAP;
 }
 
+/* The client is told, once it is subscribed: what it loads then has all that it missed. */
+static void tell_of_gap(const rd_replaying *replaying, rd_replay kind) {
+    rd_pubsub *pubsub = replaying->pubsub;
+    const bool is_gap = kind == RD_REPLAY_GAP || kind == RD_REPLAY_UNKNOWN;
+    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
+    if (!is_gap || !pubsub->has_streams || replaying->is_pattern) return;
+    if (!rd_history_wants(&pubsub->history, name)) return;
+    rd_message *message = rd_message_new(name, RD_SLICE(""), true, 0);
+    message->is_gap = true;
+    rd_endpoint_deliver(replaying->endpoint, message, replaying->terms.as, replaying->terms.block);
+    rd_message_unref(message);
+}
+
 static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
     rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
@@ -75,6 +88,7 @@ static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
     if (!replaying->endpoint->is_closing) {
         subscribe_now(replaying->pubsub, replaying->endpoint, name, replaying->is_pattern,
                       &replaying->terms, false);
+        tell_of_gap(replaying, kind);
     }
     end_replaying(replaying);
 }

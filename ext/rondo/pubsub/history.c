@@ -62,7 +62,7 @@ static void drop(rd_history *history, entry *entry) {
     history->count--;
     rd_message_unref(entry->message);
     rd_free(entry);
-    if (--record->count == 0) remove_record(history, record);
+    if (--record->count == 0 && !record->is_loaded) remove_record(history, record);
 }
 
 static void drop_oldest_of(rd_history *history, const record *record) {
@@ -71,13 +71,14 @@ static void drop_oldest_of(rd_history *history, const record *record) {
 
 bool rd_history_expire_record(rd_history *history, record *record, uint64_t now_ms) {
     const uint64_t ttl_ms = record->rule->ttl_ms;
+    const bool stays = record->is_loaded;
     if (ttl_ms == 0) return true;
     for (uint32_t left = record->count; left > 0; left--) {
         const entry *oldest = RD_CONTAINER(record->entries.next, entry, in_record);
         if (now_ms - oldest->added_ms < ttl_ms) return true;
         drop_oldest_of(history, record);
     }
-    return false;
+    return stays;
 }
 
 void rd_history_expire(rd_history *history, uint64_t now_ms) {
@@ -92,6 +93,9 @@ void rd_history_expire(rd_history *history, uint64_t now_ms) {
 void rd_history_clear(rd_history *history) {
     while (!rd_list_is_empty(&history->entries)) {
         drop(history, RD_CONTAINER(history->entries.next, entry, in_all));
+    }
+    while (!rd_list_is_empty(&history->records)) { /* copies without messages */
+        remove_record(history, record_at(history->records.next));
     }
     rd_list *node;
     while ((node = rd_list_shift(&history->rules)) != NULL) {
@@ -132,6 +136,11 @@ const rule *rd_history_rule_for(const rd_history *history, rd_slice channel) {
 
 static void apply_rule(rd_history *history, record *record) {
     record->rule = rd_history_rule_for(history, record->in_names.name);
+    if (record->rule == NULL) record->is_loaded = false;
+    if (record->count == 0 && !record->is_loaded) {
+        remove_record(history, record);
+        return;
+    }
     const uint32_t size = record->rule == NULL ? 0 : record->rule->size;
     for (uint32_t count = record->count; count > size; count--) drop_oldest_of(history, record);
 }
@@ -147,7 +156,10 @@ static void apply_rules(rd_history *history) {
 
 static rule *add_rule(rd_history *history, rd_slice name, bool is_pattern) {
     rule *added = rd_alloc(sizeof(*added) + name.len);
-    *added = (rule){.is_pattern = is_pattern, .floor = history->last_id, .name_len = name.len};
+    *added = (rule){.is_pattern = is_pattern,
+                    .number = ++history->rule_count,
+                    .floor = history->last_id,
+                    .name_len = name.len};
     memcpy(added->name, name.ptr, name.len);
     rd_list_insert_before(history->rules.next, &added->in_rules);
     return added;
@@ -252,9 +264,47 @@ bool rd_history_add(rd_history *history, rd_message *message, uint64_t now_ms) {
     return true;
 }
 
+/* --- copies of what an engine keeps --- */
+
+void rd_history_load(rd_history *history, rd_slice channel, uint64_t floor) {
+    rd_history_forget(history, channel);
+    const rule *rule = rd_history_rule_for(history, channel);
+    if (rule == NULL) return;
+    record *added = add_record(history, channel, rule, floor);
+    added->is_loaded = true;
+    added->last_id = floor;
+    history->last_id = higher(history->last_id, floor);
+}
+
+bool rd_history_is_loaded(const rd_history *history, rd_slice channel) {
+    const record *found = rd_history_find_record(history, channel);
+    return found != NULL && found->is_loaded;
+}
+
+/* The engine has the messages still, so they do not count as forgotten. */
+void rd_history_forget(rd_history *history, rd_slice channel) {
+    record *found = rd_history_find_record(history, channel);
+    const uint64_t forgotten = history->forgotten;
+    if (found == NULL) return;
+    found->is_loaded = true;
+    while (found->count > 0) drop_oldest_of(history, found);
+    remove_record(history, found);
+    history->forgotten = forgotten;
+}
+
+void rd_history_lose(rd_history *history, rd_slice channel, uint64_t floor) {
+    record *found = rd_history_find_record(history, channel);
+    if (found != NULL) found->floor = higher(found->floor, floor);
+}
+
+uint64_t rd_history_last_of(const rd_history *history, rd_slice channel) {
+    const record *found = rd_history_find_record(history, channel);
+    return found == NULL ? 0 : found->last_id;
+}
+
 /* --- for the process that goes on --- */
 
-void rd_history_each_rule(const rd_history *history, rd_history_emit *emit, void *with) {
+static void each_rule(const rd_history *history, bool numbered, rd_history_emit *emit, void *with) {
     const rd_list *rules = &history->rules;
     for (rd_list *node = rules->prev; node != rules; node = node->prev) {
         const rule *rule = RD_CONTAINER(node, struct rd_history_rule, in_rules);
@@ -262,10 +312,23 @@ void rd_history_each_rule(const rd_history *history, rd_history_emit *emit, void
         rd_relay_put_terms(terms, rule->size, rule->ttl_ms);
         emit(with, &(rd_relay_frame){.type = RD_RELAY_KEEP,
                                      .flags = rule->is_pattern ? RD_RELAY_PATTERN : 0,
-                                     .id = rule->floor,
+                                     .id = numbered ? rule->number : rule->floor,
                                      .channel = rule_name(rule),
                                      .payload = rd_slice_of(terms, sizeof(terms))});
     }
+}
+
+void rd_history_each_rule(const rd_history *history, rd_history_emit *emit, void *with) {
+    each_rule(history, false, emit, with);
+}
+
+void rd_history_number_rules(const rd_history *history, rd_history_emit *emit, void *with) {
+    each_rule(history, true, emit, with);
+}
+
+uint32_t rd_history_rule_number(const rd_history *history, rd_slice channel) {
+    const rule *found = rd_history_rule_for(history, channel);
+    return found == NULL ? 0 : found->number;
 }
 
 static void save_entry(const entry *entry, rd_history_emit *emit, void *with) {

@@ -47,6 +47,7 @@ typedef struct rd_history {
     uint64_t replays;     /* of patterns so far */
     uint64_t forgotten;   /* up to this id, messages may be missing in channels without a record */
     uint64_t restored_ms; /* when the message that is restored next was added */
+    uint32_t rule_count;  /* rules so far */
 } rd_history;
 
 /* How complete a replay was. When in doubt it is a gap: a gap may be reported where nothing is
@@ -106,6 +107,23 @@ void rd_history_expire(rd_history *history, uint64_t now_ms);
  * same elsewhere. */
 typedef void rd_history_emit(void *with, const rd_relay_frame *frame);
 void rd_history_each_rule(const rd_history *history, rd_history_emit *emit, void *with);
+
+/* The same, with the number of each rule as id. */
+void rd_history_number_rules(const rd_history *history, rd_history_emit *emit, void *with);
+
+/* The number of the rule that applies to the channel; 0: none. */
+uint32_t rd_history_rule_number(const rd_history *history, rd_slice channel);
+
+/* A channel whose messages an engine keeps, for all servers: this history has a copy of the newest
+ * ones. load() begins the copy anew, without messages: none above `floor` is missing that will not
+ * be added. forget() ends it. lose() says that messages up to `floor` are lost. */
+void rd_history_load(rd_history *history, rd_slice channel, uint64_t floor);
+bool rd_history_is_loaded(const rd_history *history, rd_slice channel);
+void rd_history_forget(rd_history *history, rd_slice channel);
+void rd_history_lose(rd_history *history, rd_slice channel, uint64_t floor);
+
+/* The id of the last message of the channel that was added; 0: none is known. */
+uint64_t rd_history_last_of(const rd_history *history, rd_slice channel);
 
 /* Hands the history to a process that continues this one, on the same clock: save() writes
  * everything as frames (KEEP, PUBLISH, SAVED_*), restore() reads them into a new history and

@@ -11,6 +11,7 @@
 typedef struct rd_history_rule {
     rd_list in_rules;
     bool is_pattern;
+    uint32_t number; /* never used again */
     uint32_t size;
     uint64_t ttl_ms;
     uint64_t floor; /* the rule has not seen messages up to this id */
@@ -27,6 +28,7 @@ typedef struct rd_history_record {
     uint64_t floor, last_id;
     uint64_t asked; /* the last replay that matched this channel with its pattern */
     bool is_match;
+    bool is_loaded; /* a copy of what an engine keeps; stays without messages, too */
     char name[];
 } rd_history_record;
 

@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "pubsub/channel.h"
 #include "pubsub/hub_interests.h"
+#include "pubsub/hub_offer.h"
 #include "pubsub/hub_replay.h"
+#include "pubsub/hub_streams.h"
 
 static bool is_pattern(const rd_relay_frame *frame) {
     return (frame->flags & RD_RELAY_PATTERN) != 0;
@@ -42,56 +44,10 @@ void rd_hub_clear(rd_hub *hub) {
 
 /* --- publishing --- */
 
-static bool send_message(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame,
-                         rd_message *message) {
-    if (hub->send(link, frame, message)) {
-        link->sent++;
-        return true;
-    }
-    if (!link->is_losing) link->outages++;
-    link->is_losing = true;
-    link->dropped++;
-    hub->lost++;
-    return false;
-}
-
-typedef struct offering {
-    rd_hub *hub;
-    const rd_relay_frame *frame;
-    rd_message *message;
-    unsigned reach; /* ROOT, WORKERS; 0: all */
-} offering;
-
-static bool is_meant(const offering *self, const rd_hub_link *link) {
-    return self->reach == 0 || (self->reach == RD_RELAY_ROOT) == (link->kind == RD_HUB_ROOT);
-}
-
-static void offer(const offering *self, const rd_hub_topic *topic) {
-    rd_hub *hub = self->hub;
-    for (rd_list *node = topic->interests.next; node != &topic->interests; node = node->next) {
-        rd_hub_link *link = RD_CONTAINER(node, rd_hub_interest, in_topic)->link;
-        if (link->mark == hub->mark || !is_meant(self, link)) continue;
-        link->mark = hub->mark;
-        send_message(hub, link, self->frame, self->message);
-    }
-}
-
-static void offer_to_pattern(void *with, rd_pattern *pattern) {
-    offer(with, RD_CONTAINER(pattern, rd_hub_topic, pattern));
-}
-
-static void offer_all(offering *self) {
-    rd_hub *hub = self->hub;
-    const rd_slice channel = self->frame->channel;
-    const rd_hub_topic *topic = rd_hub_find_topic(hub, channel, false);
-    if (topic != NULL) offer(self, topic);
-    rd_patterns_match(&hub->matcher, channel, offer_to_pattern, self);
-}
-
 /* Publishes to all links except the engine. The history comes first, because it gives the id. */
 static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
-    const bool is_kept =
-        !(from->flags & RD_RELAY_ROOT) && rd_history_wants(&hub->history, from->channel);
+    const bool is_kept = !hub->has_streams && !(from->flags & RD_RELAY_ROOT) &&
+                         rd_history_wants(&hub->history, from->channel);
     rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
                             .flags = from->flags & RD_RELAY_TEXT,
                             .id = is_kept ? rd_history_next_id(&hub->history, hub->wall_us) : 0,
@@ -104,18 +60,20 @@ static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
         frame.payload = rd_message_payload(message);
     }
     if (is_kept) rd_history_add(&hub->history, message, hub->now_ms);
-    offering self = {hub, &frame, message, from->flags & (RD_RELAY_ROOT | RD_RELAY_WORKERS)};
-    offer_all(&self);
+    rd_hub_offer(hub, &frame, message, from->flags & (RD_RELAY_ROOT | RD_RELAY_WORKERS));
     if (message != NULL) rd_message_unref(message);
 }
 
 static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
+    const uint64_t rule =
+        hub->has_streams ? rd_history_rule_number(&hub->history, from->channel) : 0;
     const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
                                   .flags = from->flags & RD_RELAY_TEXT,
+                                  .id = rule,
                                   .channel = from->channel,
                                   .payload = from->payload};
     if (hub->engine != NULL) {
-        send_message(hub, hub->engine, &frame, NULL);
+        rd_hub_send_message(hub, hub->engine, &frame, NULL);
     } else if (rd_buffer_len(&hub->unclaimed) + RD_RELAY_HEAD_BYTES + frame.channel.len +
                        frame.payload.len >
                    hub->unclaimed_max ||
@@ -149,8 +107,10 @@ static void publish(rd_hub *hub, rd_hub_link *origin, const rd_relay_frame *fram
     hub->published++;
     hub->mark++;
     if (origin != NULL && !(frame->flags & RD_RELAY_ECHO)) origin->mark = hub->mark;
-    const bool is_from_engine = origin != NULL && origin->kind == RD_HUB_ENGINE;
-    if ((frame->flags & RD_RELAY_ENGINE) && !is_from_engine) {
+    const bool is_from_engine = origin != NULL && rd_hub_is_engine(origin->kind);
+    if (is_from_engine && frame->id != 0) {
+        rd_hub_take_kept(hub, frame);
+    } else if ((frame->flags & RD_RELAY_ENGINE) && !is_from_engine) {
         publish_by_engine(hub, frame);
     } else {
         deliver_here(hub, frame);
@@ -181,8 +141,10 @@ int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint
     rd_relay_put_terms(terms, size, ttl_ms);
     send_to_workers(hub, &(rd_relay_frame){.type = RD_RELAY_KEEP,
                                            .flags = is_pattern ? RD_RELAY_PATTERN : 0,
+                                           .id = hub->has_streams,
                                            .channel = name,
                                            .payload = rd_slice_of(terms, sizeof(terms))});
+    rd_hub_tell_rules(hub);
     return 0;
 }
 
@@ -202,7 +164,9 @@ typedef struct newcomer {
 
 static void send_rule(void *with, const rd_relay_frame *frame) {
     const newcomer *newcomer = with;
-    newcomer->hub->send(newcomer->link, frame, NULL);
+    rd_relay_frame rule = *frame;
+    rule.id = newcomer->hub->has_streams;
+    newcomer->hub->send(newcomer->link, &rule, NULL);
 }
 
 void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
@@ -214,10 +178,14 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
         newcomer newcomer = {hub, link};
         rd_history_each_rule(&hub->history, send_rule, &newcomer);
     }
-    if (kind != RD_HUB_ENGINE) return;
+    if (!rd_hub_is_engine(kind)) return;
     assert(hub->engine == NULL);
     hub->engine = link;
-    rd_hub_tell_interests(hub);
+    hub->has_streams = kind == RD_HUB_STREAMS;
+    hub->engines++;
+    hub->is_loading = false;
+    rd_hub_tell_rules(hub);
+    if (!hub->has_streams) rd_hub_tell_interests(hub);
     rd_hub_each_unclaimed(hub, claim, hub);
     rd_buffer_clear(&hub->unclaimed);
 }
@@ -236,7 +204,11 @@ void rd_hub_leave(rd_hub *hub, rd_hub_link *link) {
 }
 
 int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame) {
-    if (frame->type != RD_RELAY_PUBLISH && link->kind == RD_HUB_ENGINE) return RD_ERR_RELAY_TYPE;
+    if (link->kind == RD_HUB_STREAMS) {
+        if (frame->type == RD_RELAY_REPLAY_BEGIN) return rd_hub_load_begin(hub, frame);
+        if (frame->type == RD_RELAY_REPLAY_END) return rd_hub_load_end(hub);
+    }
+    if (frame->type != RD_RELAY_PUBLISH && rd_hub_is_engine(link->kind)) return RD_ERR_RELAY_TYPE;
     switch (frame->type) {
     case RD_RELAY_PUBLISH:
         publish(hub, link, frame);

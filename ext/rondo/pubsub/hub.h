@@ -20,6 +20,21 @@
  *   is full.
  * - Rules of the history are sent to all workers, and not to the root.
  *
+ * An engine with streams keeps the messages of channels with a rule, for all servers, and gives the
+ * ids (decision 66). The history is a copy then of what clients here read:
+ *
+ *   hub ──SUBSCRIBE (id), PUBLISH (id), KEEP, REPLAY──▶ engine
+ *   engine ──PUBLISH (id), PUBLISH with GAP, REPLAY_BEGIN, REPLAY_END──▶ hub
+ *
+ * - KEEP has the number of a rule as id; PUBLISH to the engine has the number of the rule that
+ *   applies, 0 without one.
+ * - SUBSCRIBE has as id: 0 where no rule applies, 1 for messages from now on, else the last one
+ *   that was delivered here.
+ * - REPLAY asks for the copy of a channel; replays of clients wait for it. Between REPLAY_BEGIN
+ *   (id: floor; note: what time it is there, in microseconds,
+ *   and the last id that it gave) and REPLAY_END come messages for the
+ *   history alone. All others are for subscribers, too, and each comes once.
+ *
  * Every link gets its messages in the order in which they came to the hub.
  *
  * Knows no sockets. No lock of its own: the caller holds the loop lock.
@@ -45,7 +60,16 @@ enum {
     RD_HUB_INTERESTS_MAX = 1 << 22 /* of a link */
 };
 
-typedef enum rd_hub_kind { RD_HUB_WORKER, RD_HUB_ENGINE, RD_HUB_ROOT } rd_hub_kind;
+typedef enum rd_hub_kind {
+    RD_HUB_WORKER,
+    RD_HUB_ENGINE,
+    RD_HUB_ROOT,
+    RD_HUB_STREAMS /* an engine that keeps messages and gives ids */
+} rd_hub_kind;
+
+static inline bool rd_hub_is_engine(rd_hub_kind kind) {
+    return kind == RD_HUB_ENGINE || kind == RD_HUB_STREAMS;
+}
 
 /* Embedded in each sender. */
 typedef struct rd_hub_link {
@@ -79,7 +103,12 @@ typedef struct rd_hub {
     rd_list links;
     rd_list asking; /* links for which replays wait, in the order of their turns */
     rd_hub_link *engine;
-    rd_changes changes; /* that the engine had no room for */
+    uint32_t engines;    /* so far */
+    bool has_streams;    /* of the last engine */
+    bool is_loading;     /* between REPLAY_BEGIN and REPLAY_END of the engine */
+    uint64_t loading_us; /* what time it is there */
+    uint64_t engine_id;  /* the highest one of the engine */
+    rd_changes changes;  /* that the engine had no room for */
     rd_hub_send *send;
     rd_hub_room *room;
     rd_history history;
@@ -118,7 +147,7 @@ int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
 void rd_hub_answer(rd_hub *hub);
 
 /* Whether a link that asks has room for an answer. */
-bool rd_hub_can_answer(const rd_hub *hub);
+bool rd_hub_can_answer(rd_hub *hub);
 
 /* Publishes a message of this process. The flags ENGINE and TEXT count. Returns whether it was
  * queued for all links that want it. */

@@ -9,6 +9,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+enum { FROM_NOW = 1 }; /* as id of SUBSCRIBE */
+
 static rd_map *map_of(rd_hub *hub, bool is_pattern) {
     return is_pattern ? &hub->patterns : &hub->names;
 }
@@ -18,21 +20,25 @@ rd_hub_topic *rd_hub_find_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
     return node == NULL ? NULL : RD_CONTAINER(node, rd_hub_topic, in_map);
 }
 
-static bool send_interest(rd_hub *hub, rd_slice name, bool is_pattern, bool is_wanted) {
+static bool send_interest(rd_hub *hub, rd_slice name, bool is_pattern, bool is_wanted,
+                          uint64_t after) {
+    const bool is_kept = hub->has_streams && !is_pattern && is_wanted &&
+                         rd_history_rule_number(&hub->history, name) != 0;
     return hub->send(
         hub->engine,
         &(rd_relay_frame){.type = is_wanted ? RD_RELAY_SUBSCRIBE : RD_RELAY_UNSUBSCRIBE,
                           .flags = is_pattern ? RD_RELAY_PATTERN : 0,
+                          .id = is_kept ? after : 0,
                           .channel = name},
         NULL);
 }
 
 /* Keeps the order: once a change waits, all later ones wait. */
-static void send_to_engine(rd_hub *hub, const rd_hub_topic *topic, bool is_wanted) {
+static void send_to_engine(rd_hub *hub, const rd_hub_topic *topic, bool is_wanted, uint64_t after) {
     const rd_slice name = topic->in_map.name;
     if (hub->engine == NULL) return;
     if (rd_changes_is_empty(&hub->changes) &&
-        send_interest(hub, name, topic->is_pattern, is_wanted)) {
+        send_interest(hub, name, topic->is_pattern, is_wanted, after)) {
         return;
     }
     rd_changes_note(&hub->changes, name, topic->is_pattern, is_wanted);
@@ -42,7 +48,8 @@ void rd_hub_catch_up(rd_hub *hub, unsigned count) {
     for (; count > 0; count--) {
         rd_change *change = rd_changes_first(&hub->changes);
         if (change == NULL) return;
-        if (!send_interest(hub, rd_change_name(change), change->is_pattern, change->is_wanted)) {
+        if (!send_interest(hub, rd_change_name(change), change->is_pattern, change->is_wanted,
+                           FROM_NOW)) {
             return;
         }
         rd_changes_remove(&hub->changes, change);
@@ -58,12 +65,15 @@ static rd_hub_topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
     rd_map_add(map_of(hub, is_pattern), &added->in_map);
     rd_list_append(is_pattern ? &hub->all_patterns : &hub->all_names, &added->in_all);
     if (is_pattern) rd_patterns_add(&hub->matcher, &added->pattern, added->in_map.name);
-    send_to_engine(hub, added, true);
+    send_to_engine(hub, added, true, FROM_NOW);
     return added;
 }
 
 static void remove_topic(rd_hub *hub, rd_hub_topic *topic) {
-    send_to_engine(hub, topic, false);
+    send_to_engine(hub, topic, false, 0);
+    if (hub->has_streams && !topic->is_pattern) {
+        rd_history_forget(&hub->history, topic->in_map.name);
+    }
     rd_map_remove(map_of(hub, topic->is_pattern), &topic->in_map);
     rd_list_unlink(&topic->in_all);
     if (topic->is_pattern) rd_patterns_remove(&hub->matcher, &topic->pattern);
@@ -122,9 +132,17 @@ void rd_hub_each_interest(const rd_hub_link *link, rd_history_emit *emit, void *
     }
 }
 
+/* The last message that was delivered here; the ids of an engine ascend over all channels. */
+static uint64_t last_of(const rd_hub *hub, rd_slice name) {
+    const uint64_t last = rd_history_last_of(&hub->history, name);
+    if (last != 0) return last;
+    return hub->engine_id != 0 ? hub->engine_id : FROM_NOW;
+}
+
 static void send_topics(rd_hub *hub, const rd_list *list) {
     for (rd_list *node = list->next; node != list; node = node->next) {
-        send_to_engine(hub, RD_CONTAINER(node, rd_hub_topic, in_all), true);
+        const rd_hub_topic *topic = RD_CONTAINER(node, rd_hub_topic, in_all);
+        send_to_engine(hub, topic, true, last_of(hub, topic->in_map.name));
     }
 }
 

@@ -13,6 +13,8 @@ typedef struct rd_hub_topic {
     rd_list in_all;
     rd_list interests;
     bool is_pattern;
+    uint32_t asked;     /* the engine for its copy: the number of that engine; 0: none */
+    uint64_t known;     /* the copy has all messages up to this id */
     rd_pattern pattern; /* only used if the topic is a pattern */
     char name[];
 } rd_hub_topic;
@@ -35,7 +37,7 @@ void rd_hub_unsubscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_p
 /* Ends all interests of a link. */
 void rd_hub_end_interests(rd_hub *hub, rd_hub_link *link);
 
-/* Reports all topics to a new engine. */
+/* Reports all topics to a new engine, or to one for which there is a new rule. */
 void rd_hub_tell_interests(rd_hub *hub);
 
 #endif

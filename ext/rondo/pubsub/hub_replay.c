@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "system/clock.h"
 #include "pubsub/hub_interests.h"
+#include "pubsub/hub_streams.h"
 
 enum { ANSWERS_NS = 1000000 }; /* the last answer begins before */
 
@@ -32,6 +33,7 @@ static bool is_pattern(const rd_relay_frame *frame) {
 typedef struct waiting {
     rd_list in_link;
     rd_relay_frame frame; /* REPLAY; its slices point to the bytes below */
+    unsigned asks;        /* of the engine, for this replay */
     char bytes[];
 } waiting;
 
@@ -89,6 +91,7 @@ int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) 
     added->frame.payload = rd_slice_of(added->bytes + name, note);
     rd_list_append(&link->replays, &added->in_link);
     if (link->replay_count++ == 0) rd_list_append(&hub->asking, &link->in_asking);
+    (void)rd_hub_ask_copy(hub, link, wanted, &added->asks);
     return 0;
 }
 
@@ -105,7 +108,8 @@ void rd_hub_forget_replays(rd_hub_link *link) {
 static bool answer_first(rd_hub *hub, rd_hub_link *link) {
     const size_t room = hub->room(link);
     if (room == 0) return false;
-    const waiting *first = RD_CONTAINER(link->replays.next, waiting, in_link);
+    waiting *first = RD_CONTAINER(link->replays.next, waiting, in_link);
+    if (!rd_hub_ask_copy(hub, link, &first->frame, &first->asks)) return false;
     answer(hub, link, &first->frame, room);
     forget_first(link);
     return true;
@@ -132,9 +136,11 @@ void rd_hub_answer(rd_hub *hub) {
     for (rd_list *node; (node = rd_list_shift(&full)) != NULL;) rd_list_append(&hub->asking, node);
 }
 
-bool rd_hub_can_answer(const rd_hub *hub) {
+bool rd_hub_can_answer(rd_hub *hub) {
     for (rd_list *node = hub->asking.next; node != &hub->asking; node = node->next) {
-        if (hub->room(RD_CONTAINER(node, rd_hub_link, in_asking)) > 0) return true;
+        const rd_hub_link *link = RD_CONTAINER(node, rd_hub_link, in_asking);
+        const waiting *first = RD_CONTAINER(link->replays.next, waiting, in_link);
+        if (hub->room(link) > 0 && rd_hub_has_copy(hub, &first->frame, first->asks)) return true;
     }
     return false;
 }

@@ -44,6 +44,7 @@ struct rd_message {
     rd_release release; /* drops one reference */
     uint32_t refs;
     bool is_text;
+    bool is_gap; /* no message: some before this place are lost */
     uint64_t id; /* 0: none */
     rd_encoding *encodings[RD_ENCODING_COUNT];
     size_t channel_len, payload_len;

@@ -50,7 +50,7 @@ static const shape shapes[RD_RELAY_TYPE_END] = {
     [RD_RELAY_SUBSCRIBE] = {RD_RELAY_PATTERN, true, 0, 0},
     [RD_RELAY_UNSUBSCRIBE] = {RD_RELAY_PATTERN, true, 0, 0},
     [RD_RELAY_PUBLISH] = {RD_RELAY_TEXT | RD_RELAY_ECHO | RD_RELAY_ENGINE | RD_RELAY_ROOT |
-                              RD_RELAY_WORKERS,
+                              RD_RELAY_WORKERS | RD_RELAY_GAP,
                           true, 0, 0},
     [RD_RELAY_REPLAY] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},
     [RD_RELAY_REPLAY_BEGIN] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},

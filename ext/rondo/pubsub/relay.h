@@ -54,10 +54,11 @@ typedef enum rd_relay_type {
 typedef enum rd_relay_flag {
     RD_RELAY_TEXT = 1,
     RD_RELAY_PATTERN = 2,
-    RD_RELAY_ECHO = 4,    /* the origin wants the message back */
-    RD_RELAY_ENGINE = 8,  /* for the engine, which brings the message back */
-    RD_RELAY_ROOT = 16,   /* for the process of the hub alone */
-    RD_RELAY_WORKERS = 32 /* not for that process */
+    RD_RELAY_ECHO = 4,     /* the origin wants the message back */
+    RD_RELAY_ENGINE = 8,   /* for the engine, which brings the message back */
+    RD_RELAY_ROOT = 16,    /* for the process of the hub alone */
+    RD_RELAY_WORKERS = 32, /* not for that process */
+    RD_RELAY_GAP = 64      /* no message: some of the channel up to this id are lost */
 } rd_relay_flag;
 
 typedef struct rd_relay_frame {

@@ -184,10 +184,10 @@ static VALUE add_without_score(VALUE self, VALUE fd, rd_hub_kind kind) {
     return LL2NUM(number);
 }
 
-/* add_engine(descriptor) takes over the descriptor of the engine's socket.
- * @return [Integer] number of the link */
-static VALUE hub_add_engine(VALUE self, VALUE fd) {
-    return add_without_score(self, fd, RD_HUB_ENGINE);
+/* add_engine(descriptor, whether it keeps messages) takes over the descriptor of the engine's
+ * socket. @return [Integer] number of the link */
+static VALUE hub_add_engine(VALUE self, VALUE fd, VALUE keeps) {
+    return add_without_score(self, fd, RTEST(keeps) ? RD_HUB_STREAMS : RD_HUB_ENGINE);
 }
 
 /* add_root(descriptor) the same for a subscription of this process. @return [Integer] */
@@ -311,7 +311,7 @@ void rd_init_hub(VALUE rondo) {
     rb_define_method(core, "stop", hub_stop, 0);
     rb_define_method(core, "close", hub_close, 0);
     rb_define_method(core, "add", hub_add, 2);
-    rb_define_method(core, "add_engine", hub_add_engine, 1);
+    rb_define_method(core, "add_engine", hub_add_engine, 2);
     rb_define_method(core, "add_root", hub_add_root, 1);
     rb_define_method(core, "remove", hub_remove, 1);
     rb_define_method(core, "outage", hub_outage, 0);

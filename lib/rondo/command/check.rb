@@ -76,16 +76,23 @@ module Rondo
     end
 
     def other_programs
-      report("redis") { redis } if @settings[:redis_url]
+      report("redis") { redis } if @settings[:redis_streams] || @settings[:redis_url]
       report("metrics") { metrics } if @settings[:metrics_to]
     end
 
     def redis
-      engine = PubSub::Redis.new(@settings[:redis_url], log: Logger.new(io: StringIO.new))
+      engine = redis_engine(Logger.new(io: StringIO.new))
       engine.wait_until_connected(REDIS_PATIENCE)
       engine.name
     ensure
       engine&.close
+    end
+
+    def redis_engine(log)
+      return PubSub::Redis.new(@settings[:redis_url], log: log) unless @settings[:redis_streams]
+
+      require "rondo/pubsub/redis_streams"
+      PubSub::RedisStreams.new(@settings[:redis_streams], prefix: @settings[:redis_prefix], log: log)
     end
 
     def metrics

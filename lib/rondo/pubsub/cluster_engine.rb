@@ -40,8 +40,8 @@ module Rondo
       return if @number
 
       PubSub.default = PubSub::MASTER
-      @number, socket = @hub.link_engine
-      @link = PubSub::EngineLink.new(@engine, socket, @log).start
+      @number, socket = @hub.link_engine(keeps?)
+      @link = (keeps? ? streams_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start
     end
 
     # Messages that are published for it wait in the hub; messages that it already has are sent.
@@ -60,6 +60,17 @@ module Rondo
     def close
       rest
       PubSub::Configured.close(@engine, @log)
+    end
+
+    private
+
+    def keeps?
+      @engine.is_a?(PubSub::Redis) && @engine.keeps?
+    end
+
+    def streams_link(socket)
+      require "rondo/pubsub/streams/link"
+      @engine.hub_link = PubSub::RedisStreams::HubLink.new(@engine, socket, @log)
     end
   end
 end

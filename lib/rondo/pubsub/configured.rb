@@ -25,6 +25,7 @@ module Rondo
       # @return [Engine, nil] see {.make}
       # @raise [Error] one line
       def open(settings, log)
+        raise ConfigurationError, "redis_streams needs workers: -w 1 is enough" if settings[:redis_streams]
         return unless PubSub.default.equal?(PubSub::CLUSTER)
 
         make(settings, log)&.tap { |engine| PubSub.default = engine }
@@ -38,6 +39,7 @@ module Rondo
       def make(settings, log, patience: PATIENCE)
         PubSub.log = log
         return own(settings[:pubsub_engine]) if settings[:pubsub_engine]
+        return streams(settings, log, patience) if settings[:redis_streams]
         return unless settings[:redis_url]
 
         redis(settings, log, patience)
@@ -53,9 +55,7 @@ module Rondo
       private_class_method :own
 
       def redis(settings, log, patience)
-        engine = Redis.new(settings[:redis_url], log: log)
-        settings[:redis_required] ? engine.wait_until_connected(patience) : engine.start
-        engine
+        connect(Redis.new(settings[:redis_url], log: log), settings, patience)
       rescue ConfigurationError => e
         raise if settings[:redis_required] || settings.source(:redis_url) != COMMON
 
@@ -63,6 +63,19 @@ module Rondo
         nil
       end
       private_class_method :redis
+
+      def streams(settings, log, patience)
+        require "rondo/pubsub/redis_streams"
+        engine = RedisStreams.new(settings[:redis_streams], prefix: settings[:redis_prefix], log: log)
+        connect(engine, settings, patience)
+      end
+      private_class_method :streams
+
+      def connect(engine, settings, patience)
+        settings[:redis_required] ? engine.wait_until_connected(patience) : engine.start
+        engine
+      end
+      private_class_method :connect
 
       # Published messages leave before the process ends, becomes another program or serves again.
       # @param engine [Engine, nil]

@@ -46,15 +46,7 @@ module Rondo
       # @return [Boolean] false when the hub does not read, is gone, or the message is above its limits
       def publish_here(channel, message)
         frame = RelayFrames.publish(channel, message) or return false
-        @mutex.synchronize do
-          return false if @ended || @out.bytesize + frame.bytesize > QUEUE_MAX
-
-          @out << frame
-        end
-        @wake.write_nonblock(".", exception: false)
-        true
-      rescue IOError
-        false # it has ended meanwhile
+        queue(frame)
       end
 
       # The hub closes its end when it has sent everything; until then the engine is notified.
@@ -75,6 +67,18 @@ module Rondo
       end
 
       private
+
+      def queue(frame)
+        @mutex.synchronize do
+          return false if @ended || @out.bytesize + frame.bytesize > QUEUE_MAX
+
+          @out << frame
+        end
+        @wake.write_nonblock(".", exception: false)
+        true
+      rescue IOError
+        false # it has ended meanwhile
+      end
 
       # An engine that is stuck does not keep the process from ending.
       def end_thread

@@ -57,10 +57,11 @@ module Rondo
     end
 
     # Adds an engine, which gets the messages that have waited for one.
+    # @param keeps [Boolean] whether the engine keeps messages for all servers, and gives their ids
     # @return [Array(Integer, IO)] number of the link, and the engine's end
     # @raise [SystemCallError] no descriptor is left
-    def link_engine
-      pair { |fd| @core.add_engine(fd) }
+    def link_engine(keeps = false) # rubocop:disable Style/OptionalBooleanParameter
+      pair { |fd| @core.add_engine(fd, keeps) }
     end
 
     # The worker has ended, or the engine has to end: it gets the queued messages first.

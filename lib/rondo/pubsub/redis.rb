@@ -138,6 +138,12 @@ module Rondo
         @replies << nil
       end
 
+      # @return [Boolean] whether messages have ids of the engine
+      # @api private
+      def keeps?
+        false
+      end
+
       # @return [Boolean] whether Redis is there, as far as is known
       def connected?
         @pid == Process.pid && @outage.here?
@@ -211,12 +217,14 @@ module Rondo
       def start_thread
         begin_anew if @pid
         @pid = Process.pid
-        @pump = Pump.new(@config, @outbox, @subscriptions, @mutex, outage: @outage, **@terms) do |entry, reply|
-          answered(entry, reply)
-        end
+        @pump = new_pump { |entry, reply| answered(entry, reply) }
         @thread = named_thread("rondo redis") { @pump.run }
         pid = @pid
         at_exit { close if pid == Process.pid && !@closed }
+      end
+
+      def new_pump(&)
+        Pump.new(@config, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &)
       end
 
       def named_thread(name, &block)

@@ -17,28 +17,62 @@ module Rondo
       # @!attribute pattern [Boolean] of the first two
       # @!attribute channel [String]
       # @!attribute message [String] of :publish; UTF-8 for text, else BINARY
-      Frame = Struct.new(:type, :channel, :message, :pattern, keyword_init: true)
+      # @!attribute id [Integer]
+      Frame = Struct.new(:type, :channel, :message, :pattern, :id, keyword_init: true)
 
       TYPES = { 1 => :subscribe, 2 => :unsubscribe, 3 => :publish }.freeze
+      # What an engine gets that keeps messages (ext/rondo/pubsub/hub.h).
+      ALL_TYPES = { **TYPES, 4 => :replay, 7 => :keep }.freeze
       SUBSCRIBE = 1
       PUBLISH = 3
+      REPLAY_BEGIN = 5
+      REPLAY_END = 6
       TEXT = 1
       PATTERN = 2
       # Those a frame may have: with ECHO (4) and ENGINE (8) a worker says how far a message goes.
-      FLAGS = { subscribe: PATTERN, unsubscribe: PATTERN, publish: TEXT | 4 | 8 }.freeze
+      FLAGS = { subscribe: PATTERN, unsubscribe: PATTERN, publish: TEXT | 4 | 8, replay: PATTERN,
+                keep: PATTERN }.freeze
+      # No message: some up to this id are lost.
+      GAP = 64
       HEAD = "CCnNQ>"
       HEAD_BYTES = 16
       CHANNEL_MAX = 1024
       PAYLOAD_MAX = 1 << 26
+      # Of the terms of a rule: size in 4 bytes, time to live (ms) in 8.
+      TERMS = "NQ>"
+      TERMS_BYTES = 12
 
       # @param channel [String]
       # @param message [String]
+      # @param id [Integer] of a message that an engine keeps
       # @return [String, nil] the frame; nil when it would be above the limits
-      def self.publish(channel, message)
+      def self.publish(channel, message, id = 0)
         return unless channel.bytesize.between?(1, CHANNEL_MAX) && message.bytesize <= PAYLOAD_MAX
 
-        head = [PUBLISH, text?(message) ? TEXT : 0, channel.bytesize, message.bytesize, 0].pack(HEAD)
+        head = [PUBLISH, text?(message) ? TEXT : 0, channel.bytesize, message.bytesize, id].pack(HEAD)
         head << channel.b << message.b
+      end
+
+      # @param channel [String]
+      # @param id [Integer] up to which messages are lost
+      # @return [String] the frame
+      def self.gap(channel, id)
+        [PUBLISH, TEXT | GAP, channel.bytesize, 0, id].pack(HEAD) << channel.b
+      end
+
+      # @param channel [String]
+      # @param floor [Integer] none above it is missing
+      # @param now_us [Integer] what time it is at the engine
+      # @param known [Integer] the last id that the engine gave
+      # @return [String] the frame before a copy
+      def self.copy_begin(channel, floor, now_us, known)
+        [REPLAY_BEGIN, 0, channel.bytesize, 16, floor].pack(HEAD) << channel.b << [now_us, known].pack("Q>2")
+      end
+
+      # @param channel [String]
+      # @return [String] the frame behind a copy
+      def self.copy_end(channel)
+        [REPLAY_END, 0, channel.bytesize, 0, 0].pack(HEAD) << channel.b
       end
 
       # @param channel [String]
@@ -53,7 +87,9 @@ module Rondo
         [Encoding::UTF_8, Encoding::US_ASCII].include?(message.encoding) && message.valid_encoding?
       end
 
-      def initialize
+      # @param types [Hash{Integer => Symbol}] that may come
+      def initialize(types = TYPES)
+        @types = types
         @kept = String.new(encoding: Encoding::BINARY)
       end
 
@@ -65,11 +101,11 @@ module Rondo
         @kept << bytes
         at = 0
         while @kept.bytesize - at >= HEAD_BYTES
-          type, flags, channel_bytes, payload_bytes, = head_at(at)
+          type, flags, channel_bytes, payload_bytes, id = head_at(at)
           size = HEAD_BYTES + channel_bytes + payload_bytes
           break if @kept.bytesize - at < size
 
-          yield frame(type, flags, @kept.byteslice(at + HEAD_BYTES, channel_bytes),
+          yield frame(type, flags, id, @kept.byteslice(at + HEAD_BYTES, channel_bytes),
                       @kept.byteslice(at + HEAD_BYTES + channel_bytes, payload_bytes))
           at += size
         end
@@ -80,22 +116,25 @@ module Rondo
 
       def head_at(at)
         number, flags, channel_bytes, payload_bytes, id = @kept.byteslice(at, HEAD_BYTES).unpack(HEAD)
-        type = TYPES[number] or raise Invalid, "a frame of type #{number}"
+        type = @types[number] or raise Invalid, "a frame of type #{number}"
         raise Invalid, "a frame with flags #{flags}" if flags.anybits?(~FLAGS[type])
         raise Invalid, "a channel of #{channel_bytes} bytes" unless channel_bytes.between?(1, CHANNEL_MAX)
 
-        limit = type == :publish ? PAYLOAD_MAX : 0
+        limit = { publish: PAYLOAD_MAX, keep: TERMS_BYTES }.fetch(type, 0)
         raise Invalid, "a payload of #{payload_bytes} bytes" if payload_bytes > limit
 
         [type, flags, channel_bytes, payload_bytes, id]
       end
 
-      def frame(type, flags, channel, payload)
+      def frame(type, flags, id, channel, payload)
         channel.force_encoding(Encoding::UTF_8)
-        return Frame.new(type: type, channel: channel, pattern: flags.anybits?(PATTERN)) unless type == :publish
+        if type != :publish
+          terms = payload if type == :keep
+          return Frame.new(type: type, channel: channel, message: terms, pattern: flags.anybits?(PATTERN), id: id)
+        end
 
         payload.force_encoding(Encoding::UTF_8) if flags.anybits?(TEXT)
-        Frame.new(type: type, channel: channel, message: payload)
+        Frame.new(type: type, channel: channel, message: payload, id: id)
       end
     end
   end

@@ -111,8 +111,8 @@ static int subscribe(rd_endpoint *endpoint, const char *name, const rd_pubsub_te
 /* The next event and its payload as text. */
 static const char *take(rd_endpoint *endpoint) {
     static char line[256];
-    static const char *const names[] = {"nothing",   "open",  "handler", "message",
-                                        "published", "close", "drained", "shutdown"};
+    static const char *const names[] = {"nothing", "open",  "handler", "message", "published",
+                                        "gap",     "close", "drained", "shutdown"};
     const rd_endpoint_event event = rd_endpoint_next(endpoint);
     unsigned kind;
     rd_endpoint_message *message = rd_endpoint_take(endpoint, &kind);

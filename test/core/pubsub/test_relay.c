@@ -139,7 +139,7 @@ static void test_the_writer_has_the_same_limits(void) {
     } rows[] = {
         {{0, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
         {{RD_RELAY_TYPE_END, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
-        {{RD_RELAY_PUBLISH, 64, 0, x, none}, RD_ERR_RELAY_TYPE},
+        {{RD_RELAY_PUBLISH, 128, 0, x, none}, RD_ERR_RELAY_TYPE},
         {{RD_RELAY_KEEP, 0, 0, x, {letters, 11}}, RD_ERR_RELAY_PAYLOAD},
         {{RD_RELAY_SAVED_IDS, 0, 0, x, {letters, 8}}, RD_ERR_RELAY_CHANNEL},
         {{RD_RELAY_PUBLISH, 0, 0, none, none}, RD_ERR_RELAY_CHANNEL},

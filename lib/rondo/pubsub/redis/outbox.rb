@@ -54,6 +54,13 @@ module Rondo
           @waiting.shift if @waiting.any? && yield(@waiting.first.number)
         end
 
+        # It has no answer yet after all, and goes before the others.
+        # @param entry [Entry]
+        # @return [void]
+        def put_back(entry)
+          @waiting.unshift(entry)
+        end
+
         # @param entry [Entry] was answered
         # @return [void]
         def done(entry)

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hub with an engine that keeps messages for all servers; see hub.h. Under the lock of the
+ * hub's loop.
+ */
+#ifndef RD_PUBSUB_HUB_STREAMS_H
+#define RD_PUBSUB_HUB_STREAMS_H
+
+#include "pubsub/hub.h"
+
+/* Sends the rules to the engine, and then the topics that they may concern. Does nothing without
+ * an engine that wants to know. */
+void rd_hub_tell_rules(rd_hub *hub);
+
+/* A message of the engine that has an id, or the notice of a gap. */
+void rd_hub_take_kept(rd_hub *hub, const rd_relay_frame *from);
+
+/* The two ends of a copy. Return 0, or < 0 when the engine's link must be closed. */
+int rd_hub_load_begin(rd_hub *hub, const rd_relay_frame *frame);
+int rd_hub_load_end(rd_hub *hub);
+
+/* Whether the replay can be answered now, or need not wait: there is a copy, and it is as new as
+ * what the client has seen. */
+bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, unsigned asks);
+
+/* Asks the engine for its copy if the replay needs it, and counts that in `asks`. Returns whether
+ * the replay can be answered now. */
+bool rd_hub_ask_copy(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, unsigned *asks);
+
+#endif

@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+# Channels with a history in Redis Streams: ids that are the same on all machines, messages that are written once, gaps
+# that are filled or told. Channels without a history go as with the engine for Redis (redis.rb).
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/redis"
+
+module Rondo
+  module PubSub
+    # An engine of a cluster, in its master. Two connections.
+    # @api private
+    class RedisStreams < Redis
+      # Of names in Redis, and of patterns there.
+      PREFIX = /\A[A-Za-z0-9_.-]{1,64}\z/
+
+      # @param url [String] as {Redis#initialize}
+      # @param prefix [String, nil] of all names in Redis; each application in one Redis has its own
+      # @param options [Hash] as {Redis#initialize}
+      # @raise [ConfigurationError]
+      def initialize(url, prefix: nil, **options)
+        require "rondo/pubsub/redis/link"
+        require "rondo/pubsub/streams/pump"
+        unless prefix.nil? || PREFIX.match?(prefix)
+          raise ConfigurationError, "a prefix in Redis has 1 to 64 letters, digits, dots, dashes and underlines, " \
+                                    "not #{prefix.inspect}"
+        end
+        @keys = Scripts::Keys.new(prefix)
+        super(url, **options)
+      end
+
+      # @return [Boolean] whether messages have ids of the engine
+      def keeps?
+        true
+      end
+
+      # @param channel [String]
+      # @param is_pattern [Boolean]
+      # @param after [Integer] 0: no history; 1: from now on; else what came after this id
+      # @return [void]
+      def subscribe(channel, is_pattern, after = 0)
+        queue do
+          @subscriptions.add(@keys.channel(channel), is_pattern ? true : false)
+          @tracks.follow(channel, after) if after.positive?
+        end
+      end
+
+      # @param channel [String]
+      # @param is_pattern [Boolean]
+      # @return [void]
+      def unsubscribe(channel, is_pattern)
+        queue do
+          @subscriptions.remove(@keys.channel(channel), is_pattern ? true : false)
+          @tracks.forget(channel) unless is_pattern
+        end
+      end
+
+      # @param channel [String]
+      # @param message [String]
+      # @param terms [Terms, nil] of its history
+      # @return [Boolean] as {Redis#publish}
+      def publish(channel, message, terms = nil)
+        return push_kept(channel, message, terms) if terms
+
+        # What looks like a message of a stream is packed, so that nobody can pretend.
+        message = "\0rondo 0 0 0 #{kind_of(message)}\n".b << message.b if message.b.start_with?(Tracks::MAGIC)
+        push(["PUBLISH", @keys.channel(channel), message], true)
+      end
+
+      # The hub wants the newest messages of a channel.
+      # @param channel [String]
+      # @return [void]
+      def copy(channel)
+        queue { @tracks.copy(channel, nil, @subscriptions.asked) }
+      end
+
+      # Who takes what is in streams.
+      # @return [#item, #copy, nil]
+      attr_writer :hub_link
+
+      def item(item)
+        @hub_link ? @hub_link.item(item) : false
+      end
+
+      def give(...)
+        @hub_link ? @hub_link.copy(...) : false
+      end
+
+      private
+
+      def begin_anew
+        super
+        @tracks = Tracks.new(@keys, self)
+        @publisher = Publisher.new(@keys, @tracks)
+        @subscriptions = Subscribed.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
+        @subscriptions.on_connected = -> { @mutex.synchronize { @tracks.connected } }
+      end
+
+      def new_pump(&)
+        StreamPump.new(@config, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &).tap do |pump|
+          pump.tracks = @tracks
+          pump.publisher = @publisher
+        end
+      end
+
+      def kind_of(message)
+        RelayFrames.text?(message) ? "t" : "b"
+      end
+
+      def push_kept(channel, message, terms)
+        return false if message.bytesize + RETURN_EXTRA > @terms[:reply_max]
+
+        queue do
+          entry = Kept.new(message.b, @subscriptions.asked, true)
+          entry.channel = channel
+          entry.terms = terms
+          entry.kind = kind_of(message)
+          entry.place = @publisher.next_place
+          next true if @outbox.push(entry)
+
+          @outage.full(@outbox.limits)
+          false
+        end
+      end
+
+      def deliver(name, message)
+        plain = @mutex.synchronize { @tracks.take(@keys.name(name), message) }
+        super(*plain) if plain
+      end
+    end
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+# Between the hub of a cluster and an engine that keeps messages: as engine_link.rb, with the rules of the history, ids
+# and copies (ext/rondo/pubsub/hub.h).
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engine_link"
+require "rondo/pubsub/streams/publisher"
+
+module Rondo
+  module PubSub
+    class RedisStreams < Redis
+      # A thread between a socket and this engine, whose methods neither wait nor raise.
+      # @api private
+      class HubLink < EngineLink
+        # @see EngineLink#initialize
+        def initialize(engine, socket, log)
+          super
+          @frames = RelayFrames.new(RelayFrames::ALL_TYPES)
+          @rules = {}
+        end
+
+        # A message of a stream, or a gap. Any thread.
+        # @param item [Item]
+        # @return [Boolean] false when the hub does not take it now
+        def item(item)
+          queue(item.text ? message(item) : RelayFrames.gap(item.channel, item.id))
+        end
+
+        # A copy of the newest messages of a channel; see {RelayFrames.copy_begin}.
+        # @return [Boolean]
+        def copy(channel, floor, now_us, known, items)
+          queue([RelayFrames.copy_begin(channel, floor, now_us, known), *items.map { |item| message(item) },
+                 RelayFrames.copy_end(channel)].join)
+        end
+
+        private
+
+        def message(item)
+          text = item.text
+          text.force_encoding(item.kind == "t" ? Encoding::UTF_8 : Encoding::BINARY)
+          RelayFrames.publish(item.channel, text, item.id)
+        end
+
+        def dispatch(frame)
+          case frame.type
+          when :publish then publish(frame)
+          when :subscribe then @engine.subscribe(frame.channel, frame.pattern, frame.id)
+          when :unsubscribe then @engine.unsubscribe(frame.channel, frame.pattern)
+          when :keep then @rules[frame.id] = Terms.new(*frame.message.unpack(RelayFrames::TERMS))
+          when :replay then @engine.copy(frame.channel)
+          end
+        end
+
+        def publish(frame)
+          @engine.publish(frame.channel, frame.message, @rules[frame.id])
+        end
+      end
+    end
+  end
+end

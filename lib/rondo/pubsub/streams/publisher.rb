@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+# What is published on channels with a history, on its way to Redis: each message has a number of its own, so that
+# Redis writes it once however often it is sent. Belongs to the engine's thread (pump.rb).
+# SPDX-License-Identifier: MIT
+
+require "securerandom"
+require "rondo/pubsub/streams/scripts"
+
+module Rondo
+  module PubSub
+    class RedisStreams < Redis
+      # How much of a channel is kept.
+      # @!attribute messages [Integer] at most
+      # @!attribute ttl_ms [Integer] 0: for ever
+      # @api private
+      Terms = Struct.new(:messages, :ttl_ms)
+
+      # A message that waits; its bytes are the payload.
+      # @api private
+      class Kept < Redis::Outbox::Entry
+        # @return [Integer] of this publisher
+        attr_accessor :place
+        # @return [String]
+        attr_accessor :channel
+        # @return [Terms]
+        attr_accessor :terms
+        # @return [String] "t" for text, "b" for binary
+        attr_accessor :kind
+      end
+
+      # Makes the commands of one publisher.
+      # @api private
+      class Publisher
+        # Redis does not write now, and will later.
+        LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b/
+
+        # @param keys [Scripts::Keys]
+        # @param tracks [Tracks] knows which ids there are
+        def initialize(keys, tracks)
+          @keys = keys
+          @tracks = tracks
+          @name = SecureRandom.hex(8)
+          @count = 0
+          @sent = @written = -1
+        end
+
+        # @return [Integer] place of the next message
+        def next_place
+          @count += 1
+        end
+
+        # It is encoded when it is sent, because it names the message before it that Redis has.
+        # @param entry [Kept]
+        # @return [String] the command
+        def encode(entry)
+          before = @sent
+          @sent = entry.place
+          channel = entry.channel
+          terms = entry.terms
+          keys = [*@keys.times, @keys.by(@name), *@keys.of(channel)]
+          words = [@tracks.seen, @keys.channel(channel), entry.place, before, @tracks.last_of(channel), terms.messages,
+                   terms.ttl_ms, entry.kind, entry.bytes]
+          Redis::Link.encode(Scripts.call(Scripts::PUBLISH, keys, words))
+        end
+
+        # @param entry [Kept] Redis has written it
+        # @return [void]
+        def written(entry)
+          @written = entry.place
+        end
+
+        # The connection is closed.
+        # @return [void]
+        def forget_link
+          @sent = @written
+        end
+      end
+    end
+  end
+end

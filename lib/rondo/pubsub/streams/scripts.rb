@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+# What Redis runs for channels with a history. Each script is one step for Redis, so nothing comes between a message
+# and its id. Used by publisher.rb, reader.rb and pump.rb; decision 66 has the reasons.
+#
+# Keys of an application have one hash tag, so that a Redis Cluster has them in one place:
+#   {PREFIX}:begin    the id at which this Redis began to keep messages; a Redis that lost all has another one
+#   {PREFIX}:clock    the last id that was given, over all channels
+#   {PREFIX}:by:NAME  of a publisher: the number of the last message that was written
+#   {PREFIX}:m:NAME   of a channel: its last id
+#   {PREFIX}:s:NAME   the stream of a channel; each entry has the id before it
+#
+# Ids are microseconds by the clock of Redis, and ascend over all channels.
+# SPDX-License-Identifier: MIT
+
+require "digest"
+require "rondo/pubsub/engine"
+
+module Rondo
+  module PubSub
+    class RedisStreams < Redis
+      # Scripts and the names of keys.
+      # @api private
+      module Scripts
+        # Bytes of messages in one answer.
+        PAGE = 4 << 20
+        # Seconds that Redis knows the last number of a publisher: longer than any outage that it survives.
+        PUBLISHER_TTL = 7 * 86_400
+        # Milliseconds that the last id of a channel is known at least.
+        LAST_TTL = 86_400_000
+
+        # begin, the last id that was given, and what time it is.
+        TIMES = <<~LUA
+          local time = redis.call('TIME')
+          local now = time[1] * 1000000 + time[2]
+          local clock = tonumber(redis.call('GET', KEYS[2]) or 0)
+          local began = tonumber(redis.call('GET', KEYS[1]) or 0)
+          local function text(number) return string.format('%.0f', number) end
+          if began == 0 then
+            began = math.max(now, clock + 1, tonumber(ARGV[1]) + 1)
+            clock = began
+            redis.call('SET', KEYS[1], text(began))
+            redis.call('SET', KEYS[2], text(clock))
+          end
+        LUA
+
+        # KEYS: begin, clock, by, m, s. ARGV: highest id known, channel, number, number before it, last id known of the
+        # channel, size, ttl in ms, kind, message. Answers with the id, or 0 for a message that was written before.
+        PUBLISH = (TIMES + <<~LUA).freeze
+          local written = tonumber(redis.call('HGET', KEYS[3], 'number') or -1)
+          local number, before = tonumber(ARGV[3]), tonumber(ARGV[4])
+          if written >= number then return 0 end
+          if written >= 0 and written < before then return redis.error_reply('EARLY a message before this one is missing') end
+          local id = text(math.max(now, clock + 1, tonumber(ARGV[1]) + 1))
+          local previous = text(math.max(tonumber(redis.call('GET', KEYS[4]) or 0), tonumber(ARGV[5])))
+          local size, ttl = tonumber(ARGV[6]), tonumber(ARGV[7])
+          redis.call('XADD', KEYS[5], 'MAXLEN', size, id .. '-0', 'p', previous, 'k', ARGV[8], 'm', ARGV[9])
+          redis.call('SET', KEYS[2], id)
+          if ttl > 0 then
+            redis.call('XTRIM', KEYS[5], 'MINID', text(math.max(id - ttl * 1000, 0)) .. '-0')
+            redis.call('PEXPIRE', KEYS[5], ttl)
+            redis.call('SET', KEYS[4], id, 'PX', text(math.max(2 * ttl, #{LAST_TTL})))
+          else
+            redis.call('PERSIST', KEYS[5])
+            redis.call('SET', KEYS[4], id)
+          end
+          redis.call('HSET', KEYS[3], 'number', ARGV[3])
+          redis.call('EXPIRE', KEYS[3], #{PUBLISHER_TTL})
+          local head = '\\0rondo ' .. text(began) .. ' ' .. previous .. ' ' .. id .. ' ' .. ARGV[8] .. '\\n'
+          redis.call('PUBLISH', ARGV[2], head .. ARGV[9])
+          return tonumber(id)
+        LUA
+
+        # KEYS: begin, clock, m, s. ARGV: highest id known, after which id, "newest" or "next", ttl in ms. Answers with
+        # begin, clock, time, last id of the channel, whether there is more, and messages: id, the one before, kind,
+        # text. "newest" gives the newest ones that fit, "next" those that follow.
+        READ = (TIMES + <<~LUA).freeze
+          local newest = ARGV[3] == 'newest'
+          local ttl = tonumber(ARGV[4])
+          local after = tonumber(ARGV[2])
+          if ttl > 0 then after = math.max(after, now - ttl * 1000) end
+          local last = redis.call('GET', KEYS[3]) or '0'
+          local found, bytes, from, more = {}, 0, newest and '+' or text(after + 1), 0
+          repeat
+            local page = newest and redis.call('XREVRANGE', KEYS[4], from, text(after + 1), 'COUNT', 64)
+                                 or redis.call('XRANGE', KEYS[4], from, '+', 'COUNT', 64)
+            for _, entry in ipairs(page) do
+              local id = string.match(entry[1], '%d+')
+              local fields = entry[2]
+              if bytes > 0 and bytes + #fields[6] > #{PAGE} then more = 1 break end
+              bytes = bytes + #fields[6] + 1
+              found[#found + 1] = { id, fields[2], fields[4], fields[6] }
+              from = newest and text(id - 1) or text(id + 1)
+            end
+          until more == 1 or #page < 64
+          return { text(began), text(clock), text(math.max(now, clock)), last, more, found }
+        LUA
+
+        # KEYS: begin, clock. ARGV: highest id known. Answers with the last id that was given.
+        CLOCK = "#{TIMES}return text(math.max(clock, began))\n".freeze
+
+        ALL = [PUBLISH, READ, CLOCK].freeze
+        SHA = ALL.to_h { |script| [script, Digest::SHA1.hexdigest(script)] }.freeze
+
+        # Of one application in one Redis.
+        class Keys
+          # @param prefix [String, nil]
+          def initialize(prefix)
+            @tag = "{rondo#{":#{prefix}" if prefix}}:".b
+            @channels = prefix ? "#{prefix}:".b : "".b
+          end
+
+          # @return [Array<String>] of begin and clock
+          def times
+            ["#{@tag}begin", "#{@tag}clock"]
+          end
+
+          # @param publisher [String]
+          # @return [String]
+          def by(publisher)
+            "#{@tag}by:#{publisher}"
+          end
+
+          # @param channel [String]
+          # @return [Array<String>] last id and stream
+          def of(channel)
+            ["#{@tag}m:".b << channel.b, "#{@tag}s:".b << channel.b]
+          end
+
+          # @param channel [String]
+          # @return [String] what it is called in Redis
+          def channel(channel)
+            @channels + channel.b
+          end
+
+          # @param name [String] in Redis
+          # @return [String] the channel
+          def name(name)
+            @channels.empty? ? name : name.b.delete_prefix(@channels).force_encoding(Encoding::UTF_8)
+          end
+        end
+
+        module_function
+
+        # @return [Array<String>] a command
+        def call(script, keys, arguments)
+          ["EVALSHA", SHA[script], keys.size, *keys, *arguments]
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The hub with an engine that keeps messages (pubsub/hub_streams.c): what it tells the engine, what
+ * it takes from it, and when it answers clients that were away.
+ */
+#include "base/error.h"
+#include "check.h"
+#include "pubsub/hub.h"
+
+enum { LOG = 4096, WORKER = 0, ENGINE = 1 };
+
+static rd_hub hub;
+static rd_hub_link links[2];
+static char said[2][LOG];
+
+static rd_slice text(const char *string) {
+    return rd_slice_of(string, strlen(string));
+}
+
+static bool send_to(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message) {
+    static const char *const types[] = {"?",      "sub",   "unsub", "pub",
+                                        "replay", "begin", "end",   "keep"};
+    char *log = said[link - links];
+    const size_t len = strlen(log);
+    const bool is_message = frame->type == RD_RELAY_PUBLISH;
+    (void)message;
+    if (!CHECK(len < LOG - 100)) return false;
+    (void)snprintf(log + len, LOG - len, "%s%s %.*s %.*s #%d;", types[frame->type],
+                   frame->flags & RD_RELAY_GAP ? "!" : "", (int)frame->channel.len,
+                   frame->channel.ptr, is_message ? (int)frame->payload.len : 0,
+                   is_message && frame->payload.len > 0 ? frame->payload.ptr : "", (int)frame->id);
+    return true;
+}
+
+static size_t room_of(const rd_hub_link *link) {
+    (void)link;
+    return 1 << 20;
+}
+
+static void check_said(int link, const char *expected) {
+    CHECK_STR(said[link], expected);
+    said[link][0] = '\0';
+}
+
+static int say(int link, rd_relay_type type, int flags, const char *channel, const char *payload,
+               uint64_t id) {
+    return rd_hub_receive(&hub, &links[link],
+                          &(rd_relay_frame){.type = type,
+                                            .flags = (uint8_t)flags,
+                                            .id = id,
+                                            .channel = text(channel),
+                                            .payload = text(payload)});
+}
+
+static void begin_copy(const char *channel, uint64_t floor, uint64_t known) {
+    char note[16];
+    rd_relay_put_number(note, 8, 1000);
+    rd_relay_put_number(note + 8, 8, known);
+    CHECK_INT(rd_hub_receive(&hub, &links[ENGINE],
+                             &(rd_relay_frame){.type = RD_RELAY_REPLAY_BEGIN,
+                                               .id = floor,
+                                               .channel = text(channel),
+                                               .payload = rd_slice_of(note, sizeof(note))}),
+              0);
+}
+
+static void end_copy(const char *channel) {
+    CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_END, 0, channel, "", 0), 0);
+}
+
+static void begin(void) {
+    rd_hub_init(&hub, send_to, room_of, (rd_history_limits){100, 1 << 20}, 5);
+    CHECK_INT(rd_hub_keep(&hub, text("k*"), true, 10, 0), 0);
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    rd_hub_join(&hub, &links[WORKER], RD_HUB_WORKER);
+    check_said(ENGINE, "keep k*  #1;");
+    check_said(WORKER, "keep k*  #1;");
+}
+
+static void finish(void) {
+    for (int link = 0; link < 2; link++) {
+        rd_hub_leave(&hub, &links[link]);
+        said[link][0] = '\0';
+    }
+    rd_hub_clear(&hub);
+}
+
+static void test_the_engine_learns_which_rule_applies(void) {
+    begin();
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "other", "", 0);
+    say(WORKER, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "ka", "x", 0);
+    say(WORKER, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "other", "y", 0);
+    check_said(ENGINE, "sub ka  #1;sub other  #0;pub ka x #1;pub other y #0;");
+    CHECK_INT(rd_hub_keep(&hub, text("other"), false, 10, 0), 0);
+    check_said(ENGINE, "keep k*  #1;keep other  #2;sub ka  #1;sub other  #1;");
+    check_said(WORKER, "keep other  #1;");
+    finish();
+}
+
+static void test_ids_are_those_of_the_engine(void) {
+    begin();
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
+    say(WORKER, RD_RELAY_PUBLISH, RD_RELAY_ECHO, "ka", "here", 0);
+    say(ENGINE, RD_RELAY_PUBLISH, RD_RELAY_TEXT, "ka", "one", 70);
+    say(ENGINE, RD_RELAY_PUBLISH, RD_RELAY_TEXT | RD_RELAY_GAP, "ka", "", 80);
+    check_said(WORKER, "pub ka here #0;pub ka one #70;pub! ka  #80;");
+    check_said(ENGINE, "sub ka  #1;");
+    finish();
+}
+
+/* Whoever was away waits for the copy, which is asked for once. */
+static void test_a_copy_is_asked_for_once(void) {
+    begin();
+    for (int i = 0; i < 3; i++) say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 20);
+    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    rd_hub_answer(&hub);
+    CHECK(!rd_hub_can_answer(&hub));
+    check_said(WORKER, "");
+    begin_copy("ka", 10, 40);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "old", 15);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "new", 30);
+    end_copy("ka");
+    check_said(WORKER, "");
+    CHECK(rd_hub_can_answer(&hub));
+    rd_hub_answer(&hub);
+    check_said(WORKER,
+               "begin ka  #0;pub ka new #30;end ka  #0;begin ka  #0;pub ka new #30;end ka  #0;"
+               "begin ka  #0;pub ka new #30;end ka  #0;");
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 9); /* below the floor */
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 40);
+    rd_hub_answer(&hub);
+    check_said(WORKER,
+               "begin ka  #0;pub ka old #15;pub ka new #30;end ka  #1;begin ka  #0;end ka  #0;");
+    check_said(ENGINE, "");
+    finish();
+}
+
+/* A client has seen more elsewhere than came here, or has an id of another installation. */
+static void test_an_id_above_the_copy_asks_again(void) {
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 50);
+    begin_copy("ka", 10, 40);
+    end_copy("ka");
+    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    rd_hub_answer(&hub);
+    check_said(WORKER, "");
+    check_said(ENGINE, "replay ka  #0;");
+    begin_copy("ka", 10, 60);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "later", 55);
+    end_copy("ka");
+    rd_hub_answer(&hub);
+    check_said(WORKER, "begin ka  #0;pub ka later #55;end ka  #0;");
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 99);
+    for (int i = 0; i < 2; i++) {
+        check_said(ENGINE, "replay ka  #0;");
+        begin_copy("ka", 10, 60);
+        end_copy("ka");
+        rd_hub_answer(&hub);
+    }
+    check_said(WORKER, "begin ka  #0;end ka  #2;"); /* unknown */
+    finish();
+}
+
+/* Without a subscriber nothing keeps the copy true. */
+static void test_a_copy_ends_with_the_last_subscriber(void) {
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 0);
+    begin_copy("ka", 10, 40);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 30);
+    end_copy("ka");
+    rd_hub_answer(&hub);
+    CHECK_INT(hub.history.count, 1);
+    say(WORKER, RD_RELAY_UNSUBSCRIBE, 0, "ka", "", 0);
+    CHECK_INT(hub.history.count, 0);
+    begin_copy("ka", 10, 40); /* one that comes too late */
+    end_copy("ka");
+    CHECK(!rd_history_is_loaded(&hub.history, text("ka")));
+    finish();
+}
+
+/* The next program tells its engine how far the old one came. */
+static void test_the_next_engine_goes_on_after_the_last_message(void) {
+    begin();
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "kb", "", 0);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 70);
+    rd_hub_leave(&hub, &links[ENGINE]);
+    said[ENGINE][0] = '\0';
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    check_said(ENGINE, "keep k*  #1;sub ka  #70;sub kb  #70;");
+    finish();
+}
+
+static void test_what_no_engine_says(void) {
+    begin();
+    CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_END, 0, "ka", "", 0), RD_ERR_RELAY_TYPE);
+    CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_BEGIN, 0, "ka", "short", 0), RD_ERR_RELAY_TYPE);
+    CHECK_INT(say(ENGINE, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0), RD_ERR_RELAY_TYPE);
+    begin_copy("ka", 1, 1);
+    CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_BEGIN, 0, "ka", "0123456789abcdef", 0),
+              RD_ERR_RELAY_TYPE);
+    finish();
+}
+
+int main(void) {
+    test_the_engine_learns_which_rule_applies();
+    test_ids_are_those_of_the_engine();
+    test_a_copy_is_asked_for_once();
+    test_an_id_above_the_copy_asks_again();
+    test_a_copy_ends_with_the_last_subscriber();
+    test_the_next_engine_goes_on_after_the_last_message();
+    test_what_no_engine_says();
+    return check_summary();
+}

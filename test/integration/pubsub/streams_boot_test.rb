@@ -1,0 +1,106 @@
+# frozen_string_literal: true
+
+# Redis Streams at boot, at the end and across restarts: what is said, and that nothing is lost.
+# SPDX-License-Identifier: MIT
+
+require_relative "streams_case"
+
+class StreamsBootTest < StreamsCase
+  # Answers as an old Redis does.
+  class OldRedis
+    attr_reader :port
+
+    def initialize
+      @listener = TCPServer.new("127.0.0.1", 0)
+      @port = @listener.addr[1]
+      @thread = Thread.new { loop { serve(@listener.accept) } }
+    end
+
+    def close
+      @thread.kill
+      @listener.close
+    end
+
+    private
+
+    def serve(socket)
+      Thread.new do
+        while (line = socket.gets)
+          socket.write("+PONG\r\n") if line.start_with?("PING")
+          socket.write("$22\r\nredis_version:5.0.14\r\n\r\n") if line.start_with?("INFO")
+        end
+      rescue SystemCallError
+        nil
+      end
+    end
+  end
+
+  def test_redis_away_at_boot
+    @redis.kill
+    a = start("-w", "2", "--redis-streams", @redis.url)
+    a.wait_for_log(/! Redis at .* is not available: Connection refused; trying again/)
+    reader = reader(a, "kept:x")
+    5.times { |number| publish(a, "kept:x", number) }
+    @redis.start
+    reader.read_until { reader.seen.size == 5 }
+    assert_equal (0..4).map(&:to_s), reader.seen.sort
+    assert_equal "5", @redis.cli("XLEN", "{rondo}:s:kept:x")
+  end
+
+  def test_a_client_that_comes_back_while_redis_is_away_is_told
+    a = server
+    @redis.kill
+    a.wait_for_log(/is not available/)
+    reader = Reader.new
+    @readers << reader
+    reader.last_id = "5"
+    reader.open(a, "kept:x")
+    reader.read_until { reader.resets == 1 }
+  end
+
+  def test_a_wrong_password_and_no_workers_and_a_bad_prefix
+    @redis.cli("CONFIG", "SET", "requirepass", "secret")
+    write "rondo.rb", "redis_required\n"
+    url = "redis://:wrong@127.0.0.1:#{@redis.port}"
+    assert_complaint 1, /\A.*Redis at .* is not available: WRONGPASS/,
+                     rondo("-w", "1", "-C", "rondo.rb", "-q", "--redis-streams", url)
+    assert_complaint 1, /redis_streams needs workers/, rondo("-q", "--redis-streams", @redis.url)
+    write "rondo.rb", "redis_prefix 'a*'\n"
+    assert_complaint 1, /a prefix in Redis has 1 to 64 letters/,
+                     rondo("-w", "1", "-C", "rondo.rb", "-q", "--redis-streams", @redis.url)
+  end
+
+  def test_an_old_redis
+    old = OldRedis.new
+    a = start("-w", "1", "--redis-streams", "redis://127.0.0.1:#{old.port}")
+    a.wait_for_log(/Redis 5.0.14 is too old: streams need 6.2 or newer/)
+  ensure
+    old.close
+  end
+
+  # Clients of the server stay connected, and miss nothing that others publish meanwhile.
+  def test_a_whole_restart_loses_nothing
+    a = server
+    b = server
+    reader = reader(b, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    publisher = Thread.new do
+      count = 0
+      until @over
+        publish(a, "kept:x", count)
+        count += 1
+      end
+      count
+    end
+    from = b.log.bytesize
+    b.signal("USR2")
+    b.wait_for_log(/^- Worker 1 \(PID: \d+\) booted/, from: from)
+    @over = true
+    sent = publisher.value
+    reader.read_until { reader.seen.size >= sent || reader.ended? }
+    reader.open(b, "kept:x") if reader.ended?
+    reader.read_until { reader.seen.size >= sent }
+    assert_equal (0...sent).map(&:to_s), reader.seen.sort_by(&:to_i)
+    assert_equal 0, reader.resets
+  end
+end

@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+# Shared by the tests of streams: servers of two workers that share only a Redis, and clients that write down what they
+# saw.
+# SPDX-License-Identifier: MIT
+
+require_relative "../shell_case"
+require "support/event_stream"
+require "support/redis_server"
+
+class StreamsCase < ShellCase
+  APP = <<~'RUBY'
+    require "uri"
+    Rondo::PubSub.history("kept:*", match: :redis, size: 2000)
+    Rondo::PubSub.history("few:*", match: :redis, size: 3, ttl: 60)
+    class Feed
+      def initialize(names) = @names = names
+      def on_open(client)
+        @names.each { |name| client.subscribe(name) }
+        client.write("open")
+      end
+      def on_gap(client, channel) = warn("gap of #{channel} told")
+    end
+    run lambda { |env|
+      query = env["QUERY_STRING"]
+      if env["rack.upgrade?"]
+        env["rack.upgrade"] = Feed.new(query.split(","))
+        [200, {}, []]
+      else
+        channel, message = query.split("=", 2)
+        answer = channel ? Rondo.publish(channel, URI.decode_www_form_component(message)).to_s : "hello"
+        [200, { "content-type" => "text/plain" }, [answer]]
+      end
+    }
+  RUBY
+
+  # One event stream, as a browser has it: it knows its last id.
+  class Reader
+    attr_reader :seen, :resets
+    attr_accessor :last_id
+
+    def initialize
+      @seen = []
+      @resets = 0
+    end
+
+    # @param server [ServerProcess]
+    # @param channels [Array<String>]
+    # @return [self]
+    def open(server, *channels)
+      @socket&.close
+      uri = URI(server.url)
+      @socket = TCPSocket.new(uri.host, uri.port)
+      id = "Last-Event-ID: #{@last_id}\r\n" if @last_id
+      @socket.write("GET /?#{channels.join(",")} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n#{id}\r\n")
+      @stream = EventStream.new
+      @ended = false
+      skip_head
+      self
+    end
+
+    # Reads until the block is true.
+    # @yieldreturn [Boolean]
+    def read_until(patience = ShellCase::PATIENCE)
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
+      take
+      until yield
+        left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        raise "only #{@seen.size} messages came, the last one #{@seen.last.inspect}" unless left.positive?
+        next unless @socket.wait_readable(left)
+
+        read_some
+        take
+      end
+    end
+
+    # @return [Boolean] the server has ended it
+    def ended?
+      @ended
+    end
+
+    def close
+      @socket&.close
+      @socket = nil
+    end
+
+    private
+
+    def read_some
+      @stream.feed(@socket.readpartial(65_536))
+    rescue EOFError
+      raise if @ended
+
+      @ended = true
+    end
+
+    def skip_head
+      bytes = +"".b
+      bytes << @socket.readpartial(4096) until bytes.include?("\r\n\r\n")
+      @stream.feed(bytes.split("\r\n\r\n", 2).last)
+    end
+
+    def take
+      while (event = @stream.events.shift)
+        @last_id = event.id unless event.id.empty?
+        event.type == "reset" ? @resets += 1 : note(event.data)
+      end
+    end
+
+    def note(data)
+      @seen << data unless data == "open"
+    end
+  end
+
+  def setup
+    super
+    @redis = RedisServer.new(*redis_words)
+    @readers = []
+    write "config.ru", self.class::APP
+  end
+
+  def teardown
+    @readers.each(&:close)
+    super
+    @redis.close
+  end
+
+  private
+
+  def redis_words
+    []
+  end
+
+  def server(*words, redis: @redis.url)
+    start("-w", "2", "--redis-streams", redis, *words).tap do |server|
+      server.wait_for_log(/Redis at/)
+    end
+  end
+
+  def reader(server, *channels)
+    Reader.new.tap do |reader|
+      @readers << reader
+      reader.open(server, *channels)
+    end
+  end
+
+  def wait_for_subscribers(channel, count)
+    eventually("#{count} subscribed") { @redis.cli("PUBSUB", "NUMSUB", channel).split.last == count.to_s }
+  end
+
+  def publish(server, channel, message)
+    assert_equal "true", get(server, "/?#{channel}=#{message}").body
+  end
+end
