@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,12 +16,6 @@
 #include "system/socket.h"
 
 #define BACKOFF_MS 100
-
-static void on_ready(rd_source *source, unsigned ready) {
-    (void)ready;
-    rd_listener *listener = RD_CONTAINER(source, rd_listener, source);
-    rd_listener_accept(listener, listener->accepts_per_turn);
-}
 
 static void update_interest(rd_listener *listener) {
     bool waits = listener->paused || rd_timer_is_armed(&listener->backoff);
@@ -34,24 +29,6 @@ static void on_backoff_over(rd_timer *timer) {
 void rd_listener_pause(rd_listener *listener, bool paused) {
     listener->paused = paused;
     update_interest(listener);
-}
-
-/* Closing the listener closes neither the descriptor nor removes the file any more. */
-static void give_back(rd_listener *listener) {
-    listener->source.fd = -1;
-    rd_listener_keep_file(listener);
-}
-
-int rd_listener_start(rd_listener *listener, rd_loop *loop) {
-    listener->loop = loop;
-    listener->source.on_ready = on_ready;
-    rd_timer_init(&listener->backoff, on_backoff_over);
-    rd_retirement_init(&listener->retirement);
-    if (rd_loop_add(loop, &listener->source, RD_READABLE) == 0) return 0;
-    const int error = errno;
-    if (listener->is_adopted) give_back(listener);
-    errno = error;
-    return -1;
 }
 
 static void back_off(rd_listener *listener) {
@@ -97,9 +74,10 @@ static bool is_transient(int error) {
     }
 }
 
-int rd_listener_accept(rd_listener *listener, int most) {
+/* Accepts at most `most`, and stops when `work` of them have brought work. */
+static int accept_some(rd_listener *listener, int most, int work) {
     int count = 0;
-    while (count < most && !listener->paused) {
+    while (count < most && work > 0 && !listener->paused) {
         struct sockaddr_storage from;
         socklen_t len = sizeof(from);
         from.ss_family = AF_UNSPEC;
@@ -116,9 +94,45 @@ int rd_listener_accept(rd_listener *listener, int most) {
         rd_address_from_sockaddr(&peer, (const struct sockaddr *)&from);
         if (peer.kind == RD_ADDRESS_NONE) peer.kind = RD_ADDRESS_UNIX;
         count++;
-        listener->on_accept(listener, fd, &peer);
+        work -= listener->on_accept(listener, fd, &peer);
     }
     return count;
+}
+
+int rd_listener_accept(rd_listener *listener, int most) {
+    return accept_some(listener, most, INT_MAX);
+}
+
+/* As much work as all others bring that are ready, at least that of one connection. A request that
+ * is answered before the next connection is accepted costs the kernel less: what it needs of the
+ * connection is still in the cache. */
+static int work_now(const rd_listener *listener) {
+    const int others = listener->loop->ready_count - 1;
+    return others > 1 ? others : 1;
+}
+
+static void on_ready(rd_source *source, unsigned ready) {
+    (void)ready;
+    rd_listener *listener = RD_CONTAINER(source, rd_listener, source);
+    accept_some(listener, listener->accepts_per_turn, work_now(listener));
+}
+
+/* Closing the listener closes neither the descriptor nor removes the file any more. */
+static void give_back(rd_listener *listener) {
+    listener->source.fd = -1;
+    rd_listener_keep_file(listener);
+}
+
+int rd_listener_start(rd_listener *listener, rd_loop *loop) {
+    listener->loop = loop;
+    listener->source.on_ready = on_ready;
+    rd_timer_init(&listener->backoff, on_backoff_over);
+    rd_retirement_init(&listener->retirement);
+    if (rd_loop_add(loop, &listener->source, RD_READABLE) == 0) return 0;
+    const int error = errno;
+    if (listener->is_adopted) give_back(listener);
+    errno = error;
+    return -1;
 }
 
 static void unlink_own_file(rd_listener *listener) {

@@ -41,8 +41,8 @@ struct rd_listener {
     rd_retirement retirement;
     rd_loop *loop;
     const rd_transport *transport;
-    /* Takes over the descriptor. */
-    void (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
+    /* Takes over the descriptor. True: the connection has brought work for this turn. */
+    bool (*on_accept)(rd_listener *listener, int fd, const rd_address *peer);
     /* NULL, or called for each connection that got no descriptor. */
     void (*on_busy)(rd_listener *listener);
     void *owner;

@@ -86,6 +86,7 @@ int rd_loop_init(rd_loop *loop, bool poll_only) {
     loop->lock_held = false;
     atomic_init(&loop->sleeping, false);
     loop->turns = 0;
+    loop->ready_count = 0;
     if (open_wakeup(loop) == 0) return 0;
     const int code = errno;
     rd_loop_abandon(loop);
@@ -170,6 +171,7 @@ void rd_loop_process(rd_loop *loop, rd_ready_set *found) {
     rd_loop_refresh(loop);
     int count = found->count;
     found->count = 0;
+    loop->ready_count = count;
     /* Starts at another place each turn. The poller tends to repeat its order: a connection that is
      * always first is answered first, asks again first, and gets more than its share. */
     int at = count > 0 ? (int)(loop->turns++ % (uint32_t)count) : 0;

@@ -64,6 +64,7 @@ typedef struct rd_loop {
     pthread_mutex_t posted_lock;
     rd_list posted;
     struct rd_disk *disk; /* created for the first job; see disk.h */
+    int ready_count;      /* how many were ready in this turn */
     uint32_t turns;
     char receive[RD_LOOP_RECEIVE_BYTES];
 } rd_loop;

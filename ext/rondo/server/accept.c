@@ -86,20 +86,21 @@ void rd_accept_limit(rd_server *server) {
 
 /* ---- listeners ---- */
 
-static void on_accept(rd_listener *listener, int fd, const rd_address *peer) {
+static bool on_accept(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->counts.accepted++;
-    if (rd_handover_accepted(server, fd, peer, rd_listener_name_of(listener))) return;
+    if (rd_handover_accepted(server, fd, peer, rd_listener_name_of(listener))) return false;
     const rd_protocol *protocol = rd_protocol_begin(&server->conns, listener->transport, peer);
     rd_conn *conn = rd_conn_open(&server->conns, fd, listener->transport, protocol, peer);
     conn->origin.site = listener->site;
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     rd_accept_limit(server);
+    return rd_conn_is_open(conn) && conn->awaits_answer;
 }
 
 /* A raw connection stays in the worker that accepted it. */
-static void on_accept_raw(rd_listener *listener, int fd, const rd_address *peer) {
+static bool on_accept_raw(rd_listener *listener, int fd, const rd_address *peer) {
     rd_server *server = listener->owner;
     server->counts.accepted++;
     rd_conn *conn =
@@ -107,6 +108,7 @@ static void on_accept_raw(rd_listener *listener, int fd, const rd_address *peer)
     atomic_store_explicit(&server->score->connections, server->conns.count, memory_order_relaxed);
     rd_conn_read_now(conn);
     rd_accept_limit(server);
+    return false;
 }
 
 static void on_busy(rd_listener *listener) {

@@ -1,11 +1,51 @@
 /* SPDX-License-Identifier: MIT
  *
- * server/accept: more clients than a server may have: who waits, who makes room, and no descriptor
- * left.
+ * server/accept: how many clients are accepted in a turn. More clients than a server may have: who
+ * waits, who makes room, and no descriptor left.
  */
 #include <sys/resource.h>
 
 #include "serving.h"
+
+static int dial_with_request(void) {
+    const int fd = dial();
+    say(fd, GET("/new"));
+    return fd;
+}
+
+/* A request is answered before the next connection is accepted. Silent clients do not wait. */
+static void test_one_request_is_accepted_at_a_time(void) {
+    enum { CLIENTS = 3 };
+    int fds[2 * CLIENTS];
+    start_listening(answer_path);
+    for (int i = 0; i < CLIENTS; i++) fds[i] = dial_with_request();
+    for (unsigned i = 1; i <= CLIENTS; i++) {
+        turn();
+        CHECK_INT(server->counts.accepted, i);
+    }
+    for (int i = CLIENTS; i < 2 * CLIENTS; i++) fds[i] = dial();
+    turns(2);
+    CHECK_INT(server->counts.accepted, 2 * CLIENTS);
+    for (int i = 0; i < 2 * CLIENTS; i++) close(fds[i]);
+    end();
+}
+
+/* New clients get as many requests into a turn as old ones do. */
+static void test_as_many_are_accepted_as_are_ready(void) {
+    enum { OLD = 3, NEW = 8 };
+    int fds[OLD + NEW];
+    start_listening(answer_path);
+    for (int i = 0; i < OLD; i++) CHECK(!talk(fds[i] = dial(), "/before"));
+    const uint64_t before = server->counts.accepted;
+    for (int i = 0; i < OLD; i++) say(fds[i], GET("/old"));
+    for (int i = 0; i < NEW; i++) fds[OLD + i] = dial_with_request();
+    turn();
+    CHECK_INT(server->counts.accepted - before, OLD);
+    turns(NEW);
+    CHECK_INT(server->counts.accepted - before, NEW);
+    for (int i = 0; i < OLD + NEW; i++) close(fds[i]);
+    end();
+}
 
 static void test_the_limit_of_connections(void) {
     enum { CLIENTS = 5, LIMIT = 2 };
@@ -134,6 +174,8 @@ static void test_out_of_descriptors(void) {
 }
 
 static void test_all(void) {
+    test_one_request_is_accepted_at_a_time();
+    test_as_many_are_accepted_as_are_ready();
     test_the_limit_of_connections();
     test_idle_connections_at_the_limit();
     test_spare_connections_make_room();
