@@ -28,7 +28,8 @@ class BadValuesTest < ShellCase
     "--tls-directory-ca" => [NOWHERE, /tls_directory_ca: cannot read/, *DOMAIN],
     "--tls-eab-key-file" => [NOWHERE, /tls_eab_key_file: cannot read/, *DOMAIN], "--tls-storage" => [NOWHERE, /tls_storage: cannot write/, *DOMAIN],
     "--tls-port" => ["x", /tls_port must be a number/], "--tls-http-port" => ["x", /tls_http_port must be a number/],
-    "--redis" => ["foo", /this is not the address of a Redis server: foo/], "--config" => [NOWHERE, /cannot read/],
+    "--redis" => ["foo", /this is not the address of a Redis server: foo/],
+    "--redis-streams" => ["foo", /this is not the address of a Redis server: foo/, "-w", "1"], "--config" => [NOWHERE, /cannot read/],
     "--threads" => ["4:2", /the minimum is above the maximum/], "--plugin" => ["nowhere", /plugin nowhere: no gem has/],
     "--keep-alive" => ["soon", /keep_alive_timeout_ms must be a number of seconds, or a time such as "500ms", "30s"/],
     "--max-body" => ["20x", /max_body_bytes must be a size such as "512k", "20m" or "1g", not "20x"/], "--max-head" => ["1b", /max_head_bytes 1b is not between/]
