@@ -23,8 +23,7 @@ module Rondo
     def self.help
       rows = VERBS.map { |verb, words| format("  %-8<verb>s %<words>s\n", verb: verb, words: words) }
       "Usage: rondo cert VERB [options of the server]\n\n#{rows.join}\n  " \
-        "--force    renew: also what is not due\n  " \
-        "--print    trust: only print the commands\n"
+        "--force    renew: also what is not due\n"
     end
 
     # @param word [String]

@@ -336,6 +336,7 @@ module Rondo
     def certificates(options)
       options.separator "\nCertificates:"
       settings_of(options, :certificates)
+      options.on("--print", "trust: only print the commands") { @print = true }
     end
 
     def logs(options)
@@ -347,7 +348,6 @@ module Rondo
     def others(options)
       options.separator "\nOthers:"
       options.on("--force", "overwrite the file (init), fetch what is good (cert renew)") { @force = true }
-      options.on("--print", "rondo cert trust shows what it would do") { @print = true }
       options.on("-V", "--version", "show the version and what it was built with") { done(version) }
       options.on("-h", "--help", "show this text") { done(help) }
     end

@@ -325,8 +325,13 @@ module Rondo
             next unless @tracks[track.channel].equal?(track)
 
             @copying.delete(track.channel)
-            held? ? ask_again(track) : give_copy(track, reply)
+            held? || lacks?(track, reply.last) ? ask_again(track) : give_copy(track, reply)
           end
+        end
+
+        # A message between the clock that was read and SUBSCRIBE has not come by itself: it is read first.
+        def lacks?(track, found)
+          found.any? && found.first.first.to_i > track.last && want(track.channel)
         end
 
         def give_copy(track, reply)
