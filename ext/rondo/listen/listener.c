@@ -104,8 +104,7 @@ int rd_listener_accept(rd_listener *listener, int most) {
 }
 
 /* As much work as all others bring that are ready, at least that of one connection. A request that
- * is answered before the next connection is accepted costs the kernel less: what it needs of the
- * connection is still in the cache. */
+ * is answered before the next connection is accepted costs 6 % less CPU (decision 65). */
 static int work_now(const rd_listener *listener) {
     const int others = listener->loop->ready_count - 1;
     return others > 1 ? others : 1;

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "system/clock.h"
 #include "protocol/protocols.h"
 #include "server/server.h"
@@ -21,10 +20,6 @@
 #define COMPUTES_NS      2000000 /* of CPU time used while the watch thread ran turns */
 #define GUESTS_STAY_MS   200     /* after the other worker was last stuck */
 #define ASKED_NS         500000
-#define EVEN_MS          10 /* between two looks at the pace of siblings */
-#define EVEN_AHEAD       4  /* requests for each connection, before one is swapped */
-#define EVEN_LOOKED_AT   32 /* connections, in search of one to swap */
-#define EVEN_USED_MS     50 /* it had a request since then */
 
 static uint64_t score(const _Atomic uint64_t *number) {
     return atomic_load_explicit(number, memory_order_relaxed);
@@ -248,116 +243,6 @@ bool rd_handover_move_guest(rd_server *server, rd_request *request) {
     return to >= 0 && move_request(server, request, &packed, to);
 }
 
-/* ---- swaps ---- */
-
-/* Everybody begins anew after a swap: what was ahead is evened by it. */
-static void begin_anew(rd_evening *evening) {
-    for (uint32_t i = 0; evening->paces != NULL && i < evening->board->row_count; i++) {
-        evening->paces[i].share = 0;
-    }
-}
-
-static void note_swap(rd_server *server) {
-    server->evening.owed++;
-    server->evening.due_ms = 0; /* in the next turn */
-    begin_anew(&server->evening);
-}
-
-/* Between two requests, with nothing read of the next one, and in use. */
-static bool is_swappable(const rd_server *server, rd_conn *conn) {
-    return rd_conn_is_open(conn) && rd_conn_is_spare(conn, true, UINT64_MAX / 2) &&
-           !rd_conn_is_spare(conn, true, server->loop.now_ms - EVEN_USED_MS);
-}
-
-/* Of the connections that are used the one that has been here for the longest goes. Those that were
- * looked at go to the end of the list, so each has its turn. */
-static bool swap(rd_server *server, int64_t to, int flags) {
-    const uint32_t count = server->conns.count;
-    rd_packed packed;
-    for (uint32_t left = count < EVEN_LOOKED_AT ? count : EVEN_LOOKED_AT; left > 0; left--) {
-        rd_list *node = rd_list_shift(&server->conns.conns);
-        if (node == NULL) break;
-        rd_conn *conn = RD_CONTAINER(node, rd_conn, in_set);
-        rd_list_append(&server->conns.conns, node);
-        if (!is_swappable(server, conn) || !rd_conn_pack(conn, false, &packed)) continue;
-        flags |= RD_HANDOVER_IDLE;
-        if (!rd_handover_give(server, to, conn, &packed, flags, packed.left_ms)) return false;
-        rd_conn_close(conn); /* the other worker has a copy of the descriptor */
-        return true;
-    }
-    return false;
-}
-
-/* For each one that came in a swap one goes to the worker with the fewest. That is the one that
- * sent it, or one that needs it more. What cannot go now is owed until no worker has fewer. */
-static void give_back(rd_server *server) {
-    rd_evening *evening = &server->evening;
-    for (; evening->owed > 0; evening->owed--) {
-        const uint64_t here = server->conns.count;
-        const int64_t to = rd_siblings_lightest(server, load_where_free, here);
-        if (to < 0 && rd_siblings_lightest(server, rd_siblings_load_of, here) < 0) {
-            evening->owed = 0;
-            return;
-        }
-        if (to < 0 || !swap(server, to, 0)) return;
-    }
-}
-
-static rd_pace *paces_of(rd_evening *evening, const rd_scoreboard *board) {
-    if (evening->board == board) return evening->paces;
-    rd_free(evening->paces);
-    evening->board = board;
-    return evening->paces = rd_alloc_zero(board->row_count * sizeof(rd_pace));
-}
-
-/* Counts on. False: the worker did nothing since the last look, or has no connections. */
-static bool count_on(rd_pace *pace, uint64_t requests, uint64_t connections) {
-    const bool is_first = pace->requests == 0;
-    const uint64_t more = requests - pace->requests;
-    pace->requests = requests;
-    if (is_first || more == 0 || more > UINT32_MAX || connections == 0) return false;
-    pace->share += more * 1024 / connections;
-    return true;
-}
-
-/* The sibling that this worker is clearly ahead of; -1: there is none. */
-static int64_t slower_sibling(rd_server *server) {
-    const rd_siblings *siblings = &server->siblings;
-    const rd_scoreboard *board = siblings->board;
-    rd_pace *paces = paces_of(&server->evening, board), *own = &paces[siblings->own];
-    int64_t slowest = -1;
-    if (board != siblings->home) return -1;
-    const uint64_t here = server->conns.count;
-    const bool serves = count_on(own, server->counts.requests, here);
-    for (uint32_t i = 0; i < board->row_count; i++) {
-        const rd_score_row *row = &board->rows[i];
-        if (i == siblings->own ||
-            !count_on(&paces[i], score(&row->requests), score(&row->connections)))
-            continue;
-        if (score(&row->state) != RD_SCORE_READY) continue;
-        /* With fewer connections each of them gets more, so that one must not give any. */
-        if (load_where_free(server, row) > here) continue;
-        if (slowest < 0 || paces[i].share < paces[slowest].share) slowest = i;
-    }
-    if (!serves || slowest < 0) return -1;
-    return own->share >= paces[slowest].share + (uint64_t)EVEN_AHEAD * 1024 ? slowest : -1;
-}
-
-void rd_handover_even(rd_server *server) {
-    rd_evening *evening = &server->evening;
-    if (server->loop.now_ms < evening->due_ms) return;
-    evening->due_ms = server->loop.now_ms + EVEN_MS;
-    if (server->stop.state != RD_STOP_NOT || server->lead.watch_owns) return;
-    give_back(server);
-    const int64_t to = slower_sibling(server);
-    if (to < 0 || evening->owed > 0) return;
-    if (swap(server, to, RD_HANDOVER_SWAP)) begin_anew(evening);
-}
-
-void rd_handover_clear(rd_server *server) {
-    rd_free(server->evening.paces);
-}
-
 /* ---- receiving ---- */
 
 /* Continues with a request that has waited in another worker, and the bytes that came after it. */
@@ -424,7 +309,6 @@ static void adopt(rd_server *server, int fd, const rd_handover *handover) {
         return;
     }
     const bool is_idle = header->flags & RD_HANDOVER_IDLE;
-    if (header->flags & RD_HANDOVER_SWAP) note_swap(server);
     if (is_fresh(header) && pass_on(server, fd, &header->peer, handover->listener, header->hops))
         return;
     rd_conn *conn = open_conn(server, fd, handover);

@@ -8,8 +8,6 @@
  * A connection that came with a request is a guest. With a later request it moves on to a worker
  * that has clearly fewer connections and has not been stuck for a while.
  *
- * Workers that do not serve equally fast swap connections.
- *
  * A request whose connection cannot move goes alone: see forward.h.
  *
  * Between requests, a connection moves if no part of an answer is still to be sent and its
@@ -26,20 +24,6 @@
 #define RD_HANDOVER_AWAY_NS 3000000 /* a leader away for longer is stuck, or waits for a CPU */
 
 struct rd_server;
-
-/* How a sibling serves, as this worker sees it. */
-typedef struct rd_pace {
-    uint64_t requests; /* of the worker, at the last look */
-    uint64_t share;    /* requests for each of its connections since the last swap, times 1024 */
-} rd_pace;
-
-/* Swaps connections between workers that do not serve equally fast. */
-typedef struct rd_evening {
-    const rd_scoreboard *board; /* that the rows are of */
-    rd_pace *paces;             /* owned, one for each row; NULL: not looked yet */
-    uint64_t due_ms;            /* when to look again */
-    uint32_t owed;              /* connections that came in a swap, and none went back for yet */
-} rd_evening;
 
 /* Gives a connection that was just accepted to the worker with the fewest connections, if this
  * worker would have two more than that one. The message has the name of its listener. Nothing has
@@ -63,13 +47,6 @@ bool rd_handover_returns(const struct rd_server *server);
 
 /* Moves the next request of a guest to that worker, out of the queue. False: the request stays. */
 bool rd_handover_move_guest(struct rd_server *server, rd_request *request);
-
-/* Looks from time to time whether a sibling serves its connections more slowly, because the kernel
- * gives it less of a CPU. If this worker is clearly ahead, it swaps a connection with that one, so
- * that each client has its time with both. Call it when answers have left, with siblings. See
- * docs/decisions/0065-clients-and-new-connections-evenly.md. */
-void rd_handover_even(struct rd_server *server);
-void rd_handover_clear(struct rd_server *server);
 
 /* Takes the connections that are in the inbox. */
 void rd_handover_receive(struct rd_server *server);

@@ -167,7 +167,6 @@ void rd_server_free(rd_server *server) {
     rd_onlook_end(server);
     rd_accept_end(server, 0);
     rd_siblings_clear(server);
-    rd_handover_clear(server);
     rd_outgoings_stop(&server->outgoings);
     rd_conn_set_each(&server->conns, rd_conn_close);
     rd_deferred_finish(&server->conns);

@@ -91,7 +91,6 @@ struct rd_server {
     rd_siblings siblings;
     rd_forwards forwards;
     rd_departure departure;
-    rd_evening evening;
     rd_stop stop;
     rd_counts counts;
     rd_incidents incidents;

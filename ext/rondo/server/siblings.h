@@ -39,7 +39,6 @@ enum {
     RD_HANDOVER_NEW = 2,     /* with RD_HANDOVER_IDLE: a PROXY header, if any, was not read yet */
     RD_HANDOVER_FORWARD = 4, /* only a request comes, see forward.h */
     RD_HANDOVER_STREAM = 8,  /* with RD_HANDOVER_FORWARD: it came on a stream of HTTP/2 */
-    RD_HANDOVER_SWAP = 16,   /* with RD_HANDOVER_IDLE: another one is to come back for it */
 };
 
 /* The header before the names and the bytes. Both ends are on the same machine, so it is a plain

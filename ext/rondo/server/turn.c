@@ -130,7 +130,6 @@ static void begin_turn(rd_server *server) {
     rd_conn_set_flush(&server->conns);
     rd_conn_set_send_long(&server->conns);
     if (server->conns.moving) rd_departure_continue(server);
-    if (server->siblings.board != NULL) rd_handover_even(server);
     rd_stalled_relieve(&server->conns);
     rd_accept_limit(server);
     rd_queue_end_quantum(server);

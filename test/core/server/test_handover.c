@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Two servers with one scoreboard: new connections are balanced, requests that wait move with all
- * their bytes, and what cannot move stays. Workers that serve unequally swap connections. Nonsense
- * in an inbox harms nobody.
+ * their bytes, and what cannot move stays. Nonsense in an inbox harms nobody.
  */
 #include <errno.h>
 
@@ -333,135 +332,6 @@ static void test_a_message_of_another_version(void) {
     end();
 }
 
-/* ---- swaps ---- */
-
-enum { EACH = 2, AHEAD = 20 };
-
-/* `count` requests on a connection of this worker, and all their answers. */
-static void ask(int worker, int fd, int count) {
-    while (count-- > 0) {
-        say(fd, GET("/x"));
-        serve(servers[worker]);
-        CHECK_INT(*hear(fd), "AB"[worker]);
-    }
-}
-
-/* The worker looks in the next turn, and not again by itself, however long the test takes. */
-static void look(int worker) {
-    servers[worker]->evening.due_ms = 0;
-    serve(servers[worker]);
-    servers[worker]->evening.due_ms = UINT64_MAX;
-}
-
-/* A and B have two connections each, in turn in `clients`, and both have looked. */
-static void start_swaps(void) {
-    start();
-    servers[A]->evening.due_ms = servers[B]->evening.due_ms = UINT64_MAX;
-    for (int i = 0; i < 2 * EACH; i++) {
-        dial();
-        serve(servers[B]);
-    }
-    CHECK_INT(servers[A]->conns.count, EACH);
-    CHECK_INT(servers[B]->conns.count, EACH);
-    for (unsigned i = 0; i < client_count; i++) ask(i % 2 == 0 ? A : B, clients[i], 1);
-    look(A);
-    look(B);
-}
-
-static void check_moves(unsigned more) {
-    CHECK_INT(servers[A]->counts.handed_out, EACH + more);
-    CHECK_INT(servers[A]->counts.handed_in, more);
-    CHECK_INT(servers[B]->counts.handed_in, EACH + more);
-    CHECK_INT(servers[B]->counts.handed_out, more);
-    CHECK_INT(servers[A]->conns.count, EACH);
-    CHECK_INT(servers[B]->conns.count, EACH);
-}
-
-/* The faster worker swaps, and each of its connections has its turn. */
-static void test_unequal_workers_swap(void) {
-    start_swaps();
-    for (unsigned i = 0; i < EACH; i++) {
-        const int fast = clients[2 * i], slow = clients[2 * i + 1];
-        ask(A, fast, EACH * AHEAD);
-        ask(B, slow, EACH);
-        look(A);
-        serve(servers[B]); /* takes it, and gives another one back */
-        serve(servers[A]);
-        check_moves(i + 1);
-        ask(B, fast, 1);
-        ask(A, slow, 1);
-    }
-    end();
-}
-
-static void test_equal_workers_do_not(void) {
-    start_swaps();
-    for (int i = 0; i < 3 * AHEAD; i++) {
-        for (unsigned k = 0; k < client_count; k++) ask(k % 2 == 0 ? A : B, clients[k], 1);
-        look(A);
-        look(B);
-    }
-    check_moves(0);
-    end();
-}
-
-/* A worker that did nothing is not slow, and one that was stuck gets nothing. */
-static void test_nobody_swaps_with_the_idle_or_stuck(void) {
-    start_swaps();
-    ask(A, clients[0], EACH * AHEAD);
-    look(A);
-    check_moves(0);
-    ask(B, clients[1], EACH);
-    board.rows[B].stuck_ms = servers[A]->loop.now_ms;
-    look(A);
-    check_moves(0);
-    end();
-}
-
-/* Nothing comes back from a worker that cannot give anything now. The one that has fewer then
- * serves each of its connections more often, but it gives no more of them, and gets one later. */
-static void test_what_is_owed(void) {
-    start_swaps();
-    ask(A, clients[0], EACH * AHEAD);
-    ask(B, clients[1], EACH);
-    say(clients[1], "GET /half");
-    say(clients[3], "GET /half");
-    serve(servers[B]);
-    look(A);
-    board.rows[A].stuck_ms = servers[B]->loop.now_ms;
-    for (int i = 0; i < 3; i++) {
-        serve(servers[B]);
-        serve(servers[A]);
-        CHECK_INT(servers[A]->conns.count, EACH - 1);
-        CHECK_INT(servers[B]->conns.count, EACH + 1);
-        ask(A, clients[2], EACH * AHEAD);
-        ask(B, clients[0], 1);
-        look(A);
-    }
-    board.rows[A].stuck_ms = 1; /* long ago */
-    look(B);
-    serve(servers[A]);
-    check_moves(1);
-    end();
-}
-
-/* A connection stays if a part of its next request has come. */
-static void test_what_is_not_swapped(void) {
-    start_swaps();
-    ask(A, clients[0], EACH * AHEAD);
-    ask(B, clients[1], EACH);
-    for (int i = 0; i < EACH; i++) say(clients[2 * i], "GET /half");
-    serve(servers[A]);
-    look(A);
-    check_moves(0);
-    for (int i = 0; i < EACH; i++) {
-        say(clients[2 * i], " HTTP/1.1\r\nHost: a\r\n\r\n");
-        serve(servers[A]);
-        CHECK_STR(hear(clients[2 * i]), "A /half 0");
-    }
-    end();
-}
-
 int main(void) {
     test_new_connections_are_balanced();
     test_requests_that_wait_move();
@@ -472,11 +342,6 @@ int main(void) {
     test_what_stays();
     test_a_worker_that_stops();
     test_a_worker_that_stops_looks_again();
-    test_unequal_workers_swap();
-    test_equal_workers_do_not();
-    test_nobody_swaps_with_the_idle_or_stuck();
-    test_what_is_owed();
-    test_what_is_not_swapped();
     test_nonsense_in_the_inbox();
     test_a_message_of_another_version();
     return check_summary();
