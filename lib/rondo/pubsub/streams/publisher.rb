@@ -60,7 +60,7 @@ module Rondo
           terms = entry.terms
           keys = [*@keys.times, @keys.by(@name), *@keys.of(channel)]
           words = [@tracks.seen, @keys.channel(channel), entry.place, before, @tracks.last_of(channel), terms.messages,
-                   terms.ttl_ms, entry.kind, entry.bytes]
+                   terms.ttl_ms, entry.kind, entry.bytes, @written]
           Redis::Link.encode(Scripts.call(Scripts::PUBLISH, keys, words))
         end
 

@@ -45,12 +45,13 @@ module Rondo
         LUA
 
         # KEYS: begin, clock, by, m, s. ARGV: highest id known, channel, number, number before it, last id known of the
-        # channel, size, ttl in ms, kind, message. Answers with the id, or 0 for a message that was written before.
+        # channel, size, ttl in ms, kind, message, number up to which the publisher has answers. Answers with the id, or
+        # 0 for a message that was written before. What was acknowledged and is lost is not waited for.
         PUBLISH = (TIMES + <<~LUA).freeze
           local written = tonumber(redis.call('HGET', KEYS[3], 'number') or -1)
           local number, before = tonumber(ARGV[3]), tonumber(ARGV[4])
           if written >= number then return 0 end
-          if written >= 0 and written < before then return redis.error_reply('EARLY a message before this one is missing') end
+          if written < before and before > tonumber(ARGV[10]) then return redis.error_reply('EARLY a message before this one is missing') end
           local id = text(math.max(now, clock + 1, tonumber(ARGV[1]) + 1))
           local previous = text(math.max(tonumber(redis.call('GET', KEYS[4]) or 0), tonumber(ARGV[5])))
           local size, ttl = tonumber(ARGV[6]), tonumber(ARGV[7])

@@ -22,9 +22,10 @@ module Rondo
       Item = Struct.new(:channel, :began, :previous, :id, :kind, :text)
 
       # A channel. `last`: delivered up to here; nil: the clock is not read yet. `recent`: live ones while it is read.
-      # `is_fresh`: followed since this connection.
+      # `is_fresh`: followed since this connection. `newest`: the last message; `last` may be a time between two.
+      # `tries`: how often it was read since then because a message was missing.
       # @api private
-      Track = Struct.new(:channel, :last, :ttl_ms, :recent, :is_fresh)
+      Track = Struct.new(:channel, :last, :ttl_ms, :recent, :is_fresh, :newest, :tries)
 
       # Of one engine.
       # @api private
@@ -36,6 +37,8 @@ module Rondo
         HELD_MAX = 64 << 20
         # Seconds until the hub is offered what it did not take.
         RETRY = 0.05
+        # How often a channel is read for a message that does not follow.
+        READS = 2
 
         # @return [Integer] the highest id that is known
         attr_reader :seen
@@ -59,7 +62,7 @@ module Rondo
         def follow(channel, after)
           return if @tracks[channel]
 
-          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, 0)
+          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, 0, nil, nil, nil, 0)
           after > 1 ? see(after) : @unmarked << track
           want(channel) if after > 1 && @is_whole
         end
@@ -74,9 +77,9 @@ module Rondo
         end
 
         # @param channel [String]
-        # @return [Integer] 0: unknown
+        # @return [Integer] id of its last message that was delivered; 0: unknown
         def last_of(channel)
-          @tracks[channel]&.last || 0
+          @tracks[channel]&.newest || 0
         end
 
         # @param channel [String] the hub wants a copy of
@@ -102,7 +105,10 @@ module Rondo
           @copying = {}
           @filled.clear
           @unmarked = @tracks.each_value.reject(&:last)
-          @tracks.each_value { |track| track.recent = track.is_fresh = nil }
+          @tracks.each_value do |track|
+            track.recent = track.is_fresh = nil
+            track.tries = 0
+          end
         end
 
         # All subscriptions are confirmed on a new connection.
@@ -218,7 +224,7 @@ module Rondo
 
         def hold(item)
           @held << item
-          return if (@held_bytes = (@held_bytes || 0) + item.text.bytesize) < HELD_MAX
+          return if (@held_bytes = (@held_bytes || 0) + (item.text&.bytesize || 0)) < HELD_MAX
 
           @held.each { |held| want(held.channel) }
           @held.clear
@@ -290,17 +296,31 @@ module Rondo
           track = @tracks[item.channel]
           return @outlet.item(item) || true unless track&.last
           return true if item.id <= track.last
-          return !want(track.channel) unless item.text.nil? || follows?(track, item)
+          return false unless item.text.nil? || follows?(track, item) || goes_on?(track, item)
+
           @is_blocked = !@outlet.item(item)
           return false if @is_blocked
 
           track.last = item.id
-          track.recent&.push(item) if item.text
+          track.tries = 0
+          return true unless item.text
+
+          track.newest = item.id
+          track.recent&.push(item)
           true
         end
 
         def follows?(track, item)
           item.previous <= track.last && item.began <= track.last
+        end
+
+        # What is missing before it is read. When that did not help, it is nowhere any more: Redis was emptied, or went
+        # back to an older state.
+        def goes_on?(track, item)
+          track.tries += 1
+          return !want(track.channel) if track.tries <= READS
+
+          deliver(Item.new(item.channel, item.began, 0, [item.previous, item.began].max))
         end
 
         # ---- copies for the hub ----
@@ -309,7 +329,7 @@ module Rondo
           return if held?
 
           @copies.each do |channel, number|
-            next unless yield number
+            next unless !@copying[channel] && yield(number)
 
             @copies.delete(channel)
             @copying[channel] = true

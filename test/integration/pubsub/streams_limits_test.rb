@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+# Redis Streams at its limits: Redis has no memory, messages wait until the queue is full, a message must not overtake
+# another one.
+# SPDX-License-Identifier: MIT
+
+require_relative "streams_case"
+require "rondo"
+require "rondo/pubsub/redis_streams"
+require "rondo/pubsub/streams/scripts"
+
+class StreamsLimitsTest < StreamsCase
+  # /?many=CHANNEL:COUNT publishes that often.
+  APP = StreamsCase::APP.sub("answer = channel ?", <<~RUBY.chomp)
+    if channel == "many"
+      name, _, count = message.rpartition(":")
+      taken = Array.new(count.to_i) { |number| Rondo.publish(name, number.to_s) }.count(true)
+      next [200, {}, [taken.to_s]]
+    end
+    answer = channel ?
+  RUBY
+  STREAM = "{rondo}:s:kept:x"
+  Scripts = Rondo::PubSub::RedisStreams::Scripts
+
+  def test_without_memory_messages_wait_and_are_written_once
+    a = server
+    reader = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    publish(a, "kept:x", "0")
+    reader.read_until { reader.seen.size == 1 }
+    @redis.cli("CONFIG", "SET", "maxmemory", "1")
+    1.upto(5) { |number| publish(a, "kept:x", number) }
+    a.wait_for_log(/OOM/)
+    assert_equal "1", @redis.cli("XLEN", STREAM)
+    @redis.cli("CONFIG", "SET", "maxmemory", "0")
+    reader.read_until { reader.seen.size == 6 }
+    publish(a, "kept:x", "last")
+    reader.read_until { reader.seen.last == "last" }
+    assert_equal %w[0 1 2 3 4 5 last], reader.seen.sort
+    assert_equal "7", @redis.cli("XLEN", STREAM)
+    assert_equal 0, reader.resets
+  end
+
+  # Whoever publishes is told that it is on its way; what the queue does not take is counted.
+  def test_messages_above_the_queue_are_lost_and_counted
+    a = server
+    publish(a, "kept:x", "first")
+    eventually("it is written") { @redis.cli("XLEN", STREAM) == "1" }
+    @redis.kill
+    a.wait_for_log(/is not available/)
+    assert_equal "10100", get(a, "/?many=kept:x:10100").body
+    a.wait_for_log(/the queue is full \(10000 commands, 64 MiB\); messages published now are lost/)
+    @redis.start
+    a.wait_for_log(/the queue is empty again; 100 messages or commands were lost/)
+  end
+
+  def test_redis_refuses_a_message_before_its_predecessor
+    assert_match(/EARLY/, place("2", before: 1, acknowledged: -1))
+    assert_operator place("1", before: -1, acknowledged: -1).to_i, :>, 1
+    assert_operator place("2", before: 1, acknowledged: -1).to_i, :>, 1
+    assert_equal "0", place("2", before: 1, acknowledged: -1)
+    assert_match(/EARLY/, place("4", before: 3, acknowledged: 2))
+  end
+
+  # A replica that was behind has become the master.
+  def test_redis_takes_a_message_whose_predecessors_it_had_acknowledged_and_lost
+    place("1", before: -1, acknowledged: -1)
+    assert_operator place("9", before: 8, acknowledged: 8).to_i, :>, 1
+  end
+
+  private
+
+  def place(number, before:, acknowledged:)
+    keys = Scripts::Keys.new(nil)
+    names = [*keys.times, keys.by("p"), *keys.of("x")]
+    words = [0, "x", number, before, 0, 10, 0, "t", "m", acknowledged]
+    @redis.cli("EVAL", Scripts::PUBLISH, names.size.to_s, *names, *words.map(&:to_s))
+  end
+end

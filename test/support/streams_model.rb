@@ -1,0 +1,325 @@
+# frozen_string_literal: true
+
+# Redis and a server of streams without sockets: what streams/scripts.rb does in Redis, in Ruby, and connections on which
+# a test moves one command or one answer at a time. Used by test/unit/pubsub/streams.
+# SPDX-License-Identifier: MIT
+
+require "rondo"
+require "rondo/pubsub/redis/link"
+require "rondo/pubsub/redis/replies"
+require "rondo/pubsub/redis_streams"
+require "rondo/pubsub/streams/pump"
+
+module StreamsModel
+  Streams = Rondo::PubSub::RedisStreams
+  Scripts = Streams::Scripts
+  Refusal = Rondo::PubSub::Redis::Replies::Refusal
+  OOM = "OOM command not allowed when used memory > 'maxmemory'."
+
+  # One connection. Redis reads `out` in order, the server reads `answers` in order.
+  class Wire
+    attr_reader :out, :answers, :entries
+
+    def initialize(redis, &on_push)
+      @redis = redis
+      @on_push = on_push
+      @out = []
+      @answers = []
+      @blocks = []
+      @entries = []
+    end
+
+    def ready? = true
+    def pending = @blocks.size
+
+    def ask(words, entry = nil, &block)
+      @out << words.map(&:to_s)
+      @blocks << block
+      @entries << entry
+    end
+
+    def ask_encoded(bytes, entry, &block)
+      Rondo::PubSub::Redis::Replies.new(1 << 27).feed(bytes) { |words| ask(words, entry, &block) }
+    end
+
+    def push(*words) = @answers << [:push, words]
+
+    # Redis executes a command.
+    def execute
+      words = @out.shift or return
+      reply = @redis.execute(words, self)
+      @answers << [:reply, reply] unless reply == :pushed
+    end
+
+    # A SUBSCRIBE is answered by a push.
+    def tell(words)
+      @out << words
+    end
+
+    def take
+      kind, value = @answers.shift
+      return @on_push.call(*value) if kind == :push
+      return unless kind
+
+      @entries.shift
+      @blocks.shift.call(value)
+    end
+  end
+
+  # What is in Redis, and what it ever wrote.
+  class Redis
+    Row = Struct.new(:id, :previous, :kind, :text)
+
+    attr_accessor :is_full, :now
+    attr_reader :ever, :streams, :clock
+
+    def initialize
+      @now = 1_000_000
+      @ever = Hash.new { |all, channel| all[channel] = [] }
+      @listeners = Hash.new { |all, channel| all[channel] = [] }
+      flush
+    end
+
+    def flush
+      @began = @clock = 0
+      @by = {}
+      @last = Hash.new(0)
+      @streams = Hash.new { |all, channel| all[channel] = [] }
+    end
+
+    def snapshot
+      [@began, @clock, @by.dup, @last.dup, @streams.to_h { |name, rows| [name, rows.dup] }]
+    end
+
+    def restore((began, clock, by, last, streams))
+      flush
+      @began = began
+      @clock = clock
+      @by.update(by)
+      @last.update(last)
+      @streams.update(streams)
+    end
+
+    def forget(wire)
+      @listeners.each_value { |wires| wires.delete(wire) }
+    end
+
+    def execute(words, wire)
+      verb, *rest = words
+      case verb
+      when "PING" then "PONG"
+      when "SUBSCRIBE" then subscribe(rest.first, wire)
+      when "UNSUBSCRIBE" then unsubscribe(rest.first, wire)
+      when "EVALSHA" then run(*rest)
+      else raise "what is #{verb}?"
+      end
+    end
+
+    private
+
+    def subscribe(channel, wire)
+      @listeners[channel] |= [wire]
+      wire.push("subscribe", channel, @clock)
+      :pushed
+    end
+
+    def unsubscribe(channel, wire)
+      @listeners[channel].delete(wire)
+      wire.push("unsubscribe", channel, 0)
+      :pushed
+    end
+
+    def run(sha, count, *rest)
+      keys = rest.take(count.to_i)
+      words = rest.drop(count.to_i)
+      begin_at(words.first.to_i)
+      case Scripts::SHA.key(sha)
+      when Scripts::PUBLISH then publish(keys, *words)
+      when Scripts::READ then read(keys, *words)
+      when Scripts::CLOCK then [@clock, @began].max.to_s
+      end
+    end
+
+    def begin_at(known)
+      return unless @began.zero?
+
+      @clock = @began = [@now, @clock + 1, known + 1].max
+    end
+
+    # The branches are those of the script, in their order: see scripts.rb.
+    def publish(keys, known, channel, number, before, *rest)
+      last, size, _ttl, kind, text, confirmed = rest
+      written = @by.fetch(keys[2], -1)
+      return 0 if written >= number.to_i
+      return Refusal.new("EARLY") if written < before.to_i && before.to_i > confirmed.to_i
+      return Refusal.new(OOM) if @is_full
+
+      write(keys[2], number.to_i, channel, known.to_i, last.to_i, size.to_i, kind, text)
+    end
+
+    def write(by, number, channel, known, last, size, kind, text) # rubocop:disable Metrics/ParameterLists
+      id = [@now, @clock + 1, known + 1].max
+      row = Row.new(id, [@last[channel], last].max, kind, text)
+      @streams[channel] = (@streams[channel] << row).last(size)
+      @ever[channel] << row
+      @clock = @last[channel] = id
+      @by[by] = number
+      @listeners[channel].each { |wire| wire.push("message", channel, head(row) + text.b) }
+      id
+    end
+
+    def head(row)
+      "\0rondo #{@began} #{row.previous} #{row.id} #{row.kind}\n".b
+    end
+
+    def read(keys, _known, after, which, _ttl)
+      channel = keys[2].split(":m:", 2).last
+      rows = @streams[channel].select { |row| row.id > after.to_i }
+      page = which == "newest" ? rows.last(5).reverse : rows.first(5)
+      found = page.map { |row| [row.id.to_s, row.previous.to_s, row.kind, row.text.dup] }
+      [@began.to_s, @clock.to_s, [@now, @clock].max.to_s, @last[channel].to_s, rows.size > 5 ? 1 : 0, found]
+    end
+  end
+
+  # An engine: tracks, a publisher and what its hub got.
+  class Server
+    KEYS = Scripts::Keys.new(nil)
+    TERMS = Streams::Terms.new(1000, 0)
+
+    # What the hub got of a channel since it was followed. `owed`: what came after is owed.
+    Followed = Struct.new(:channel, :owed, :items)
+
+    attr_reader :tracks, :publisher, :commands, :listener, :outbox, :followed, :order, :copies, :copied
+    attr_accessor :is_stuck
+
+    def initialize(redis)
+      @redis = redis
+      @tracks = Streams::Tracks.new(KEYS, self)
+      @publisher = Streams::Publisher.new(KEYS, @tracks)
+      @outbox = []
+      @followed = {}
+      @order = []
+      @copies = []
+      connect
+    end
+
+    # ---- the hub ----
+
+    def item(item)
+      return false if @is_stuck
+
+      @order << item
+      @followed[item.channel]&.items&.push(item)
+      true
+    end
+
+    def give(channel, floor, _now, _clock, items)
+      return false if @is_stuck
+
+      @copies << [channel, floor, items, @tracks.instance_variable_get(:@tracks)[channel].last]
+      true
+    end
+
+    def follow(channel, after = 1)
+      return if @followed[channel]
+
+      @followed[channel] = Followed.new(channel, after > 1 ? after : nil, [])
+      @tracks.follow(channel, after)
+      @changes << ["SUBSCRIBE", channel]
+    end
+
+    def copy(channel)
+      @tracks.copy(channel, TERMS, @changes.size + @asked) if @followed[channel]
+    end
+
+    def publish(channel, text)
+      @outbox << Streams::Kept.new(text, 0, true).tap do |entry|
+        entry.channel = channel
+        entry.terms = TERMS
+        entry.kind = "t"
+        entry.place = @publisher.next_place
+      end
+    end
+
+    # ---- connections ----
+
+    # As StreamPump#feed_links.
+    def feed
+      @tracks.ask(@commands, @listener) { |number| number <= @confirmed }
+      send_entry(@outbox.shift) while @outbox.any? && @commands.pending < 8
+      send_changes if @tracks.marked?
+    end
+
+    # The old commands are not unsent by that: Redis may still read some.
+    def disconnect
+      old = @commands
+      @redis.forget(@listener)
+      @outbox.unshift(*old.entries.compact)
+      @outbox.unshift(@refused) if @refused
+      @refused = nil
+      @tracks.forget_link
+      @publisher.forget_link
+      connect
+      old
+    end
+
+    def step(which)
+      case which
+      when :execute then @commands.execute
+      when :take then @commands.take
+      when :listen then @listener.execute
+      when :hear then @listener.take
+      end
+    rescue Rondo::PubSub::Redis::Link::Refused
+      disconnect
+    end
+
+    def quiet?
+      [@commands, @listener].all? { |wire| wire.out.empty? && wire.answers.empty? && wire.pending.zero? } &&
+        @outbox.empty?
+    end
+
+    private
+
+    def connect
+      @commands = Wire.new(@redis)
+      @listener = Wire.new(@redis) { |*push| pushed(*push) }
+      @changes = @followed.each_key.map { |channel| ["SUBSCRIBE", channel] }
+      @asked = @confirmed = 0
+      @is_new = true
+    end
+
+    def send_changes
+      @asked += @changes.size
+      @changes.each { |change| @listener.tell(change) }
+      @changes.clear
+      @listener.ask(["PING"]) { @tracks.connected } if @is_new
+      @is_new = false
+    end
+
+    def send_entry(entry)
+      @commands.ask_encoded(@publisher.encode(entry), entry) { |reply| written(entry, reply) }
+    end
+
+    # As StreamPump#written.
+    def written(entry, reply)
+      if reply.is_a?(Refusal)
+        raise reply unless Streams::Publisher::LATER.match?(reply.message)
+
+        @refused = entry
+        raise Rondo::PubSub::Redis::Link::Refused, reply.message
+      end
+      @publisher.written(entry)
+      @tracks.see(reply)
+    end
+
+    def pushed(kind, channel, what)
+      case kind
+      when "message" then @tracks.take(channel.dup, what)
+      when "subscribe"
+        @confirmed += 1
+        @followed[channel].owed ||= what
+      end
+    end
+  end
+end

@@ -1,0 +1,188 @@
+# frozen_string_literal: true
+
+# Tracks and publisher of Redis Streams: single cases, each on one server, without Redis. Random ones are in
+# histories_test.rb.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "support/streams_model"
+
+class StreamsTracksTest < Minitest::Test
+  def setup
+    @redis = StreamsModel::Redis.new
+    @other = StreamsModel::Server.new(@redis)
+    @server = StreamsModel::Server.new(@redis)
+  end
+
+  def test_a_message_that_is_lost_is_read
+    follow("x")
+    publish("x", "1", "2")
+    assert_equal 1, lose("1")
+    calm
+    assert_equal %w[1 2], texts("x")
+  end
+
+  def test_messages_of_an_outage_come_in_the_order_of_ids_over_all_channels
+    follow("x", "y")
+    @server.disconnect
+    %w[x1 y1 x2 y2].each { |text| publish(text[0], text) }
+    calm
+    assert_equal %w[x1 y1 x2 y2], @server.order.map(&:text)
+  end
+
+  def test_a_gap_is_told_once_for_what_was_trimmed
+    follow("x")
+    @server.disconnect
+    publish("x", "1", "2", "3")
+    @redis.streams["x"].shift(2)
+    calm
+    assert_equal [nil, "3"], texts("x")
+  end
+
+  # A time at which somebody began to follow is not a message.
+  def test_the_first_message_of_a_channel_is_no_gap_for_who_followed_earlier
+    follow("x")
+    publish("z", "of another channel")
+    @other.follow("x")
+    calm
+    publish("x", "1")
+    calm
+    assert_equal ["1"], texts("x")
+  end
+
+  def test_a_gap_that_the_hub_does_not_take_is_told_afterwards
+    follow("x")
+    @server.disconnect
+    publish("x", "1", "2")
+    @redis.streams["x"].shift
+    @server.is_stuck = true
+    20.times { turn(@server) }
+    assert_empty texts("x")
+    @server.is_stuck = false
+    calm
+    assert_equal [nil, "2"], texts("x")
+  end
+
+  # To read again would find the same.
+  def test_what_does_not_follow_and_is_nowhere_is_a_gap
+    follow("x")
+    3.times { |number| publish("x", number.to_s) }
+    lose("0", "1")
+    @redis.flush
+    calm
+    assert_equal [nil, "2"], texts("x").first(2)
+  end
+
+  # SUBSCRIBE comes too late for it, and nobody publishes another one that would name it.
+  def test_a_message_between_the_clock_and_the_subscription_is_in_the_copy
+    publish("x", "early")
+    follow("y")
+    @server.follow("x")
+    @server.copy("x")
+    @server.feed
+    %i[execute take].each { |which| @server.step(which) } # the clock is read
+    publish("x", "late")
+    assert_empty @server.copies
+    calm
+    assert_equal [%w[early late]], @server.copies.map { |_, _, items| items.map(&:text) }
+    assert_equal ["late"], texts("x")
+  end
+
+  def test_a_copy_that_is_asked_for_twice
+    follow("x")
+    publish("x", "1")
+    calm
+    @server.copy("x")
+    @server.feed
+    @server.copy("x")
+    calm
+    assert_equal 2, @server.copies.size
+  end
+
+  def test_bytes_above_the_limit_are_read_again
+    follow("x")
+    text = "a" * ((StreamsModel::Streams::Tracks::HELD_MAX / 2) + 1)
+    publish("x", "1", text, "#{text}b", "4")
+    lose("1")
+    calm
+    assert_equal [1, text.size, text.size + 1, 1], texts("x").map(&:size)
+  end
+
+  # Redis refuses the first message ever, and has room again when the second one arrives.
+  def test_a_message_does_not_overtake_a_refused_one
+    %w[1 2].each { |text| @server.publish("x", text) }
+    @server.feed
+    @redis.is_full = true
+    @server.commands.execute
+    @redis.is_full = false
+    @server.commands.execute
+    calm
+    assert_equal %w[1 2], written("x")
+  end
+
+  # A replica that was behind has become the master.
+  def test_a_redis_that_went_back_takes_messages
+    publish_here("1")
+    before = @redis.snapshot
+    publish_here("2")
+    @redis.restore(before)
+    publish_here("3")
+    assert_equal %w[1 2 3], written("x")
+  end
+
+  def test_what_redis_reads_late_from_a_closed_connection_is_written_once
+    %w[1 2 3].each { |text| @server.publish("x", text) }
+    @server.feed
+    old = @server.disconnect
+    @server.feed
+    2.times do
+      old.execute
+      @server.commands.execute
+    end
+    calm
+    3.times { old.execute }
+    assert_equal %w[1 2 3], written("x")
+  end
+
+  private
+
+  def follow(*channels)
+    channels.each { |channel| @server.follow(channel) }
+    calm
+  end
+
+  # By another server.
+  def publish(channel, *texts)
+    texts.each { |text| @other.publish(channel, text) }
+    12.times { turn(@other) }
+  end
+
+  def publish_here(text)
+    @server.publish("x", text)
+    calm
+  end
+
+  def lose(*texts)
+    before = @server.listener.answers.size
+    @server.listener.answers.delete_if { |_, words| texts.any? { |text| words.last.to_s.end_with?("\n#{text}") } }
+    before - @server.listener.answers.size
+  end
+
+  def turn(server)
+    server.feed
+    %i[execute take listen hear].each { |which| server.step(which) }
+    @redis.now += 1
+  end
+
+  def calm
+    60.times { [@server, @other].each { |server| turn(server) } }
+  end
+
+  def texts(channel)
+    @server.followed[channel].items.map(&:text)
+  end
+
+  def written(channel)
+    @redis.ever[channel].map(&:text)
+  end
+end
