@@ -35,12 +35,15 @@ typedef struct rd_dispatching {
     VALUE client;
 } rd_dispatching;
 
-/* A text was checked when it came, so Ruby need not look at it again. */
+/* A text was checked when it came, so Ruby need not look at it again. The name of a channel was
+ * not. */
 static VALUE data_of(const rd_endpoint_message *message) {
     const char *bytes = rd_buffer_ptr(&message->payload);
     long len = (long)rd_buffer_len(&message->payload);
+    if (!message->is_text) {
+        return message->is_gap ? rb_utf8_str_new(bytes, len) : rb_str_new(bytes, len);
+    }
     VALUE string = rb_str_new(bytes, len);
-    if (!message->is_text) return string;
     RB_ENCODING_SET_INLINED(string, rb_utf8_encindex());
     RB_ENC_CODERANGE_SET(string,
                          message->is_ascii ? RUBY_ENC_CODERANGE_7BIT : RUBY_ENC_CODERANGE_VALID);

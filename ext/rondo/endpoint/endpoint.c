@@ -187,8 +187,9 @@ RD_APART static void deliver_gap(rd_endpoint *endpoint, rd_message *message, rd_
         rd_endpoint_ops_of(endpoint)->deliver(endpoint, message, as);
     }
     if (endpoint->is_deaf || endpoint->is_closing) return;
-    rd_endpoint_message told = {.is_text = true, .is_gap = true};
-    rd_buffer_append(&told.payload, message->bytes, message->channel_len);
+    const rd_slice channel = rd_message_channel(message);
+    rd_endpoint_message told = {.is_gap = true};
+    rd_buffer_append(&told.payload, channel.ptr, channel.len);
     add_copy(endpoint, &told);
     rd_endpoint_notify(endpoint);
 }

@@ -186,7 +186,8 @@ static inline void rd_endpoint_ref(rd_endpoint *endpoint) {
 }
 void rd_endpoint_unref(rd_endpoint *endpoint);
 
-/* Takes the payload over; the buffer is empty afterwards. Dropped if the application is deaf. */
+/* Takes the message's payload over, which is empty afterwards. Dropped if the application is deaf.
+ */
 void rd_endpoint_add_message(rd_endpoint *endpoint, rd_endpoint_message *message);
 
 /* Adds a message with a copy of these bytes; `kind` says what they are. Dropped if the application

@@ -19,7 +19,8 @@ class StreamsCase < ShellCase
         @names.each { |name| client.subscribe(name) }
         client.write("open")
       end
-      def on_gap(client, channel) = warn("gap of #{channel} told")
+      # The name is as good a key as any other String.
+      def on_gap(client, channel) = warn("gap of #{@names.to_h { |name| [name, name] }.fetch(channel)} told")
     end
     run lambda { |env|
       query = env["QUERY_STRING"]
