@@ -81,18 +81,11 @@ module Rondo
     end
 
     def redis
-      engine = redis_engine(Logger.new(io: StringIO.new))
+      engine = PubSub::Configured.redis_engine(@settings, Logger.new(io: StringIO.new))
       engine.wait_until_connected(REDIS_PATIENCE)
       engine.name
     ensure
       engine&.close
-    end
-
-    def redis_engine(log)
-      return PubSub::Redis.new(@settings[:redis_url], log: log) unless @settings[:redis_streams]
-
-      require "rondo/pubsub/redis_streams"
-      PubSub::RedisStreams.new(@settings[:redis_streams], prefix: @settings[:redis_prefix], log: log)
     end
 
     def metrics

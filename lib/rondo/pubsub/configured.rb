@@ -39,10 +39,21 @@ module Rondo
       def make(settings, log, patience: PATIENCE)
         PubSub.log = log
         return own(settings[:pubsub_engine]) if settings[:pubsub_engine]
-        return streams(settings, log, patience) if settings[:redis_streams]
-        return unless settings[:redis_url]
+        return unless settings[:redis_streams] || settings[:redis_url]
 
         redis(settings, log, patience)
+      end
+
+      # Not connected yet.
+      # @param settings [Settings::Resolved] with an address
+      # @param log [Logger]
+      # @return [Redis]
+      # @raise [ConfigurationError]
+      def redis_engine(settings, log)
+        return Redis.new(settings[:redis_url], log: log) unless settings[:redis_streams]
+
+        require "rondo/pubsub/redis_streams"
+        RedisStreams.new(settings[:redis_streams], prefix: settings[:redis_prefix], log: log)
       end
 
       def own(block)
@@ -55,27 +66,16 @@ module Rondo
       private_class_method :own
 
       def redis(settings, log, patience)
-        connect(Redis.new(settings[:redis_url], log: log), settings, patience)
+        engine = redis_engine(settings, log)
+        settings[:redis_required] ? engine.wait_until_connected(patience) : engine.start
+        engine
       rescue ConfigurationError => e
-        raise if settings[:redis_required] || settings.source(:redis_url) != COMMON
+        raise if settings[:redis_required] || settings[:redis_streams] || settings.source(:redis_url) != COMMON
 
         log.error "! #{COMMON} is not used: #{e.message}"
         nil
       end
       private_class_method :redis
-
-      def streams(settings, log, patience)
-        require "rondo/pubsub/redis_streams"
-        engine = RedisStreams.new(settings[:redis_streams], prefix: settings[:redis_prefix], log: log)
-        connect(engine, settings, patience)
-      end
-      private_class_method :streams
-
-      def connect(engine, settings, patience)
-        settings[:redis_required] ? engine.wait_until_connected(patience) : engine.start
-        engine
-      end
-      private_class_method :connect
 
       # Published messages leave before the process ends, becomes another program or serves again.
       # @param engine [Engine, nil]
