@@ -44,15 +44,9 @@ static void offer_to_pattern(void *with, rd_pattern *pattern) {
     offer(with, RD_CONTAINER(pattern, rd_hub_topic, pattern));
 }
 
-static void offer_all(offering *self) {
-    rd_hub *hub = self->hub;
-    const rd_slice channel = self->frame->channel;
-    const rd_hub_topic *topic = rd_hub_find_topic(hub, channel, false);
-    if (topic != NULL) offer(self, topic);
-    rd_patterns_match(&hub->matcher, channel, offer_to_pattern, self);
-}
-
 void rd_hub_offer(rd_hub *hub, const rd_relay_frame *frame, rd_message *message, unsigned reach) {
     offering self = {hub, frame, message, reach};
-    offer_all(&self);
+    const rd_hub_topic *topic = rd_hub_find_topic(hub, frame->channel, false);
+    if (topic != NULL) offer(&self, topic);
+    rd_patterns_match(&hub->matcher, frame->channel, offer_to_pattern, &self);
 }
