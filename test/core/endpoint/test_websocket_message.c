@@ -298,6 +298,20 @@ static void test_announced_is_not_allocated(void) {
     check_events(&feed, "!WS_MESSAGE_TOO_LARGE");
 }
 
+/* Feeds a frame in two pieces. It is a message. `copy` gets its bytes, which stay where they are.
+ */
+static void feed_cut(rd_ws_reader *reader, rd_slice frame, size_t cut, char *copy,
+                     rd_ws_event *event) {
+    size_t used;
+
+    rd_ws_reader_init(reader);
+    memcpy(copy, frame.ptr, frame.len);
+    rd_ws_feed(reader, &roomy, copy, cut, &used, event);
+    CHECK_INT(rd_ws_feed(reader, &roomy, copy + cut, frame.len - cut, &used, event),
+              RD_WS_EVENT_MESSAGE);
+    CHECK_INT(used, frame.len - cut);
+}
+
 /* A payload in one piece is handed out in place. If it was cut, the taker gets its buffer. */
 static void test_take(void) {
     char bytes[64];
@@ -309,12 +323,7 @@ static void test_take(void) {
     size_t used;
 
     for (size_t cut = 0; cut < len; cut++) {
-        rd_ws_reader_init(&reader);
-        memcpy(copy, bytes, len);
-        rd_ws_feed(&reader, &roomy, copy, cut, &used, &event);
-        CHECK_INT(rd_ws_feed(&reader, &roomy, copy + cut, len - cut, &used, &event),
-                  RD_WS_EVENT_MESSAGE);
-        CHECK_INT(used, len - cut);
+        feed_cut(&reader, rd_slice_of(bytes, len), cut, copy, &event);
         CHECK((event.payload.ptr == copy + len - 7) == (cut <= len - 7));
         CHECK(rd_ws_reader_take(&reader, &event, &payload) == (cut > len - 7));
         CHECK(reader.buffer.bytes == NULL);
@@ -342,18 +351,13 @@ static void test_ascii(void) {
     char bytes[64], copy[64];
     rd_ws_reader reader;
     rd_ws_event event;
-    size_t used;
 
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
         const char *payload = messages[i].payload;
         const size_t len = client_frame(bytes, FIN | messages[i].opcode, 0x11223344, payload,
                                         strlen(payload), strlen(payload));
         for (size_t cut = 0; cut < len; cut++) {
-            rd_ws_reader_init(&reader);
-            memcpy(copy, bytes, len);
-            rd_ws_feed(&reader, &roomy, copy, cut, &used, &event);
-            CHECK_INT(rd_ws_feed(&reader, &roomy, copy + cut, len - cut, &used, &event),
-                      RD_WS_EVENT_MESSAGE);
+            feed_cut(&reader, rd_slice_of(bytes, len), cut, copy, &event);
             CHECK(event.is_ascii == messages[i].is_ascii);
             rd_ws_reader_clear(&reader);
         }

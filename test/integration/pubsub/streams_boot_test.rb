@@ -51,10 +51,7 @@ class StreamsBootTest < StreamsCase
     a = server
     @redis.kill
     a.wait_for_log(/is not available/)
-    reader = Reader.new
-    @readers << reader
-    reader.last_id = "5"
-    reader.open(a, "kept:x")
+    reader = reader(a, "kept:x", after: "5")
     reader.read_until { reader.resets == 1 }
   end
 

@@ -138,11 +138,23 @@ class StreamsCase < ShellCase
     end
   end
 
-  def reader(server, *channels)
+  # @param after [String, nil] the last id that it has seen
+  def reader(server, *channels, after: nil)
     Reader.new.tap do |reader|
       @readers << reader
+      reader.last_id = after
       reader.open(server, *channels)
     end
+  end
+
+  # A server, and a client that has seen its first message on kept:x.
+  def server_with_reader(message)
+    a = server
+    reader = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    publish(a, "kept:x", message)
+    reader.read_until { reader.seen.size == 1 }
+    [a, reader]
   end
 
   def wait_for_subscribers(channel, count)

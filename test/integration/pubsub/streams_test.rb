@@ -82,11 +82,7 @@ class StreamsTest < StreamsCase
 
   # Somebody trimmed it; or the id is of no message of this Redis.
   def test_what_a_stream_does_not_have_is_a_reset
-    a = server
-    reader = reader(a, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    publish(a, "kept:x", "1")
-    reader.read_until { reader.seen.size == 1 }
+    a, reader = server_with_reader("1")
     reader.close
     %w[2 3].each { |message| publish(a, "kept:x", message) }
     @redis.cli("XTRIM", "{rondo}:s:kept:x", "MAXLEN", "1")
@@ -94,10 +90,7 @@ class StreamsTest < StreamsCase
     reader.open(b, "kept:x")
     reader.read_until { reader.seen.size == 2 && reader.resets == 1 }
     assert_equal %w[1 3], reader.seen
-    stranger = Reader.new
-    @readers << stranger
-    stranger.last_id = "8999999999999999"
-    stranger.open(b, "kept:x")
+    stranger = reader(b, "kept:x", after: "8999999999999999")
     stranger.read_until { stranger.resets == 1 }
   end
 
@@ -115,17 +108,11 @@ class StreamsTest < StreamsCase
   end
 
   def test_many_clients_that_come_back_cost_redis_one_read
-    a = server
-    reader = reader(a, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    publish(a, "kept:x", "0")
-    reader.read_until { reader.seen.size == 1 }
+    a, reader = server_with_reader("0")
     60.times { |number| publish(a, "kept:x", number + 1) }
     b = server
     before = reads
-    crowd = Array.new(50) { Reader.new.tap { |each| each.last_id = reader.last_id } }
-    @readers.concat(crowd)
-    crowd.each { |each| each.open(b, "kept:x") }
+    crowd = Array.new(50) { reader(b, "kept:x", after: reader.last_id) }
     crowd.each { |each| each.read_until { each.seen.size == 60 } }
     assert_equal 1, reads - before
     assert_equal [(1..60).map(&:to_s)], crowd.map(&:seen).uniq
