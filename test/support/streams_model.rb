@@ -172,7 +172,7 @@ module StreamsModel
       "\0rondo #{@began} #{row.previous} #{row.id} #{row.kind}\n".b
     end
 
-    def read(keys, _known, after, which, _ttl)
+    def read(keys, _known, after, which)
       channel = keys[2].split(":m:", 2).last
       rows = @streams[channel].select { |row| row.id > after.to_i }
       page = which == "newest" ? rows.last(5).reverse : rows.first(5)
@@ -229,7 +229,7 @@ module StreamsModel
     end
 
     def copy(channel)
-      @tracks.copy(channel, TERMS, @changes.size + @asked) if @followed[channel]
+      @tracks.copy(channel, @changes.size + @asked) if @followed[channel]
     end
 
     def publish(channel, text)

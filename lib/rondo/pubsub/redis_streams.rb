@@ -71,7 +71,7 @@ module Rondo
       # @param channel [String]
       # @return [void]
       def copy(channel)
-        queue { @tracks.copy(channel, nil, @subscriptions.asked) }
+        queue { @tracks.copy(channel, @subscriptions.asked) }
       end
 
       # Who takes what is in streams.

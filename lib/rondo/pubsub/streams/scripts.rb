@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What Redis runs for channels with a history. Each script is one step for Redis, so nothing comes between a message
-# and its id. Used by publisher.rb, reader.rb and pump.rb; decision 66 has the reasons.
+# and its id. Used by publisher.rb, tracks.rb and pump.rb; decision 66 has the reasons.
 #
 # Keys of an application have one hash tag, so that a Redis Cluster has them in one place:
 #   {PREFIX}:begin    the id at which this Redis began to keep messages; a Redis that lost all has another one
@@ -72,14 +72,12 @@ module Rondo
           return tonumber(id)
         LUA
 
-        # KEYS: begin, clock, m, s. ARGV: highest id known, after which id, "newest" or "next", ttl in ms. Answers with
-        # begin, clock, time, last id of the channel, whether there is more, and messages: id, the one before, kind,
-        # text. "newest" gives the newest ones that fit, "next" those that follow.
+        # KEYS: begin, clock, m, s. ARGV: highest id known, after which id, "newest" or "next". Answers with begin,
+        # clock, time, last id of the channel, whether there is more, and messages: id, the one before, kind, text.
+        # "newest" gives the newest ones that fit, "next" those that follow.
         READ = (TIMES + <<~LUA).freeze
           local newest = ARGV[3] == 'newest'
-          local ttl = tonumber(ARGV[4])
           local after = tonumber(ARGV[2])
-          if ttl > 0 then after = math.max(after, now - ttl * 1000) end
           local last = redis.call('GET', KEYS[3]) or '0'
           local found, bytes, from, more = {}, 0, newest and '+' or text(after + 1), 0
           repeat

@@ -25,7 +25,7 @@ module Rondo
       # `is_fresh`: followed since this connection. `newest`: the last message; `last` may be a time between two.
       # `tries`: how often it was read since then because a message was missing.
       # @api private
-      Track = Struct.new(:channel, :last, :ttl_ms, :recent, :is_fresh, :newest, :tries)
+      Track = Struct.new(:channel, :last, :recent, :is_fresh, :newest, :tries)
 
       # Of one engine.
       # @api private
@@ -62,7 +62,7 @@ module Rondo
         def follow(channel, after)
           return if @tracks[channel]
 
-          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, 0, nil, nil, nil, 0)
+          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, nil, nil, nil, 0)
           after > 1 ? see(after) : @unmarked << track
           want(channel) if after > 1 && @is_whole
         end
@@ -83,12 +83,10 @@ module Rondo
         end
 
         # @param channel [String] the hub wants a copy of
-        # @param terms [Terms]
         # @param number [Integer] of the subscription before it
         # @return [void]
-        def copy(channel, terms, number)
+        def copy(channel, number)
           follow(channel, 1)
-          @tracks[channel].ttl_ms = terms.ttl_ms if terms
           @copies[channel] = number
         end
 
@@ -97,8 +95,7 @@ module Rondo
         # Nothing is live until {#connected}.
         # @return [void]
         def forget_link
-          @is_whole = @is_marking = @is_settling = false
-          @is_marked = false
+          @is_whole = @is_marking = @is_marked = @is_settling = false
           @wanted = {}
           @reading = {}
           @copying&.each_key { |channel| @copies[channel] = 0 }
@@ -207,8 +204,7 @@ module Rondo
         end
 
         def read(commands, track, after, which, &block)
-          ask_script(commands, Scripts::READ, [*@keys.times, *@keys.of(track.channel)],
-                     [@seen, after, which, track.ttl_ms], &block)
+          ask_script(commands, Scripts::READ, [*@keys.times, *@keys.of(track.channel)], [@seen, after, which], &block)
         end
 
         # ---- what is missing ----
