@@ -164,4 +164,17 @@ class StreamsCase < ShellCase
   def publish(server, channel, message)
     assert_equal "true", get(server, "/?#{channel}=#{message}").body
   end
+
+  # One after the other: the two workers of a server have no order among themselves.
+  def publish_in_turn(server, channel, messages)
+    messages.each do |message|
+      length = length_of(channel)
+      publish(server, channel, message)
+      eventually("#{message} in Redis") { length_of(channel) > length }
+    end
+  end
+
+  def length_of(channel)
+    @redis.cli("XLEN", "{rondo}:s:#{channel}").to_i
+  end
 end

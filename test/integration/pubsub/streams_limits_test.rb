@@ -23,11 +23,7 @@ class StreamsLimitsTest < StreamsCase
   Scripts = Rondo::PubSub::RedisStreams::Scripts
 
   def test_without_memory_messages_wait_and_are_written_once
-    a = server
-    reader = reader(a, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    publish(a, "kept:x", "0")
-    reader.read_until { reader.seen.size == 1 }
+    a, reader = server_with_reader("0")
     @redis.cli("CONFIG", "SET", "maxmemory", "1")
     1.upto(5) { |number| publish(a, "kept:x", number) }
     a.wait_for_log(/OOM/)
@@ -44,8 +40,7 @@ class StreamsLimitsTest < StreamsCase
   # Whoever publishes is told that it is on its way; what the queue does not take is counted.
   def test_messages_above_the_queue_are_lost_and_counted
     a = server
-    publish(a, "kept:x", "first")
-    eventually("it is written") { @redis.cli("XLEN", STREAM) == "1" }
+    publish_in_turn(a, "kept:x", %w[first])
     @redis.kill
     a.wait_for_log(/is not available/)
     assert_equal "10100", get(a, "/?many=kept:x:10100").body

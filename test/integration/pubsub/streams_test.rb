@@ -16,11 +16,11 @@ class StreamsTest < StreamsCase
       reader.read_until { reader.seen.size > number }
     end
     reader.close
-    10.upto(19) { |number| publish(a, "kept:x", number) }
+    publish_in_turn(a, "kept:x", 10..19)
     reader.open(b, "kept:x")
     reader.read_until { reader.seen.size == 20 }
     wait_for_subscribers("kept:x", 1)
-    20.upto(29) { |number| publish(a, "kept:x", number) }
+    publish_in_turn(a, "kept:x", 20..29)
     reader.read_until { reader.seen.size == 30 }
     assert_equal (0..29).map(&:to_s), reader.seen
     assert_equal 0, reader.resets
@@ -54,6 +54,7 @@ class StreamsTest < StreamsCase
     reader = reader(b, "plain")
     wait_for_subscribers("plain", 1)
     ["1", "\0rondo 1 2 3 t\n"].each { |message| publish(a, "plain", URI.encode_www_form_component(message)) }
+    reader.read_until { reader.seen.size == 2 }
     publish(a, "plain", "last")
     reader.read_until { reader.seen.last == "last" }
     assert_equal 3, reader.seen.size
@@ -84,7 +85,7 @@ class StreamsTest < StreamsCase
   def test_what_a_stream_does_not_have_is_a_reset
     a, reader = server_with_reader("1")
     reader.close
-    %w[2 3].each { |message| publish(a, "kept:x", message) }
+    publish_in_turn(a, "kept:x", %w[2 3])
     @redis.cli("XTRIM", "{rondo}:s:kept:x", "MAXLEN", "1")
     b = server
     reader.open(b, "kept:x")
@@ -109,7 +110,7 @@ class StreamsTest < StreamsCase
 
   def test_many_clients_that_come_back_cost_redis_one_read
     a, reader = server_with_reader("0")
-    60.times { |number| publish(a, "kept:x", number + 1) }
+    publish_in_turn(a, "kept:x", 1..60)
     b = server
     before = reads
     crowd = Array.new(50) { reader(b, "kept:x", after: reader.last_id) }
