@@ -127,12 +127,23 @@ class RecipeCase < ShellCase
     assert_equal "http app.example.com #{CLIENT}\n", said.body
   end
 
+  # Other workers, and other servers, learn of a stream a moment after its client has the head.
+  def wait_for_others(client, publisher)
+    eventually("an event") do
+      Net::HTTP.post(URI("#{publisher}/news"), "begun")
+      client.read_some(timeout: 0.5)
+    rescue RawClient::Timeout
+      nil
+    end
+  end
+
   # Each event arrives while the stream is open.
   def assert_stream(url, publisher = url)
     client = RawClient.new(url)
     client.write("GET /news HTTP/1.1\r\nHost: app.example.com\r\nAccept: text/event-stream\r\n\r\n")
     read = +""
     read << client.read_some until read.include?("\r\n\r\n")
+    wait_for_others(client, publisher)
     %w[first second].each do |word|
       assert_equal "204", Net::HTTP.post(URI("#{publisher}/news"), word).code
       read << client.read_some until read.match?(/^data: ?#{word}\r?\n/)
