@@ -299,8 +299,8 @@ class PubsubTest < RackCase
     a.close
     Rondo.subscribe("jobs") { |_, message| message }
     told(b, "client.subscribe('gone')")
-    told(b, "client.publish('gone', 'here')")
-    assert_equal "here", b.hear
+    b.say("client.publish('gone', 'here')")
+    assert_equal ["> true", "here"], [b.hear, b.hear].sort
   end
 
   def test_another_handler
