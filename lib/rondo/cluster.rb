@@ -215,7 +215,7 @@ module Rondo
       @board = ProcessSetup.make_scoreboard(room * 2)
       @hub = Hub.new(@settings, @board, log: @log)
       PubSub.hub = @hub
-      @engine = ClusterEngine.open(@settings, @hub, @log)
+      @engine = ClusterEngine.open(self)
       @systemd = Systemd.new
       @generations = Generations.new(self, @again)
       @supervisor = Supervisor.new(self)

@@ -161,16 +161,18 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
 }
 
 /* Publishes to all subscribers, including this client. Any thread.
- * @overload publish(channel, message, engine = nil)
+ * @overload publish(channel, message, engine = nil, confirm: nil)
  *   @param channel [String, Symbol]
  *   @param message [String, Hash, Array] a Hash or an Array goes as JSON; bytes that are UTF-8 are
  *     text, whatever their encoding is called, and all others binary
  *   @param engine [Object, false, nil] nil for the default one, false for this process only
+ *   @param confirm [Numeric, true, nil] as Rondo.publish, and so the block and what is returned then
  *   @return [Boolean] whether it is on its way
  *   @raise [ArgumentError, TypeError] for a name or a message that is not valid */
 static VALUE client_publish(int argc, VALUE *argv, VALUE self) {
     (void)self;
-    return rb_funcallv(mRondo, rd_id.publish, argc, argv);
+    return rb_block_given_p() ? rb_funcall_passing_block(mRondo, rd_id.publish, argc, argv)
+                              : rb_funcallv(mRondo, rd_id.publish, argc, argv);
 }
 
 /* @return [Integer] 0: pub/sub is available, as in the drafts for Rack */
@@ -189,10 +191,11 @@ static rd_reach reach_of(VALUE name) {
     if (name == ID2SYM(rd_id.process)) return RD_REACH_PROCESS;
     if (name == ID2SYM(rd_id.siblings)) return RD_REACH_SIBLINGS;
     if (name == ID2SYM(rd_id.root)) return RD_REACH_ROOT;
+    if (name == ID2SYM(rd_id.confirm)) return RD_REACH_CONFIRM;
     return name == ID2SYM(rd_id.engine) ? RD_REACH_ENGINE : RD_REACH_CLUSTER;
 }
 
-/* publish(channel, message, :process, :cluster, :engine, :siblings or :root)
+/* publish(channel, message, :process, :cluster, :engine, :confirm, :siblings or :root)
  * @return [Boolean] false when there is no room for it */
 static VALUE core_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) {
     rd_binding *binding = rd_binding_of(self);
@@ -295,15 +298,14 @@ static VALUE core_unsubscribe(VALUE self, VALUE key) {
 
 /* @return [void]
  * @raise [ArgumentError] for a name that is not valid */
-static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
+static VALUE core_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms,
+                       VALUE bytes) {
     rd_binding *binding = rd_binding_of(self);
     VALUE name = rd_channel_pattern_of(channel, RTEST(pattern));
-    uint32_t messages = NUM2UINT(size);
-    uint64_t ms = NUM2ULL(ttl_ms);
+    const rd_relay_terms terms = {NUM2UINT(size), NUM2ULL(ttl_ms), NUM2ULL(bytes)};
     if (rd_is_forked(binding)) return Qnil;
     rd_lock(binding);
-    rd_pubsub_keep(&binding->server->pubsub, rd_slice_of_string(name), RTEST(pattern), messages,
-                   ms);
+    rd_pubsub_keep(&binding->server->pubsub, rd_slice_of_string(name), RTEST(pattern), terms);
     rd_unlock(binding);
     RB_GC_GUARD(name);
     return Qnil;
@@ -341,5 +343,5 @@ void rd_init_core_channels(VALUE core) {
     rb_define_method(core, "unsubscribe", core_unsubscribe, 1);
     rb_define_method(core, "observe", core_observe, 1);
     rb_define_method(core, "change", core_change, 0);
-    rb_define_method(core, "keep", core_keep, 4);
+    rb_define_method(core, "keep", core_keep, 5);
 }

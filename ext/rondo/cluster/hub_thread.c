@@ -142,10 +142,10 @@ int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payl
     return is_queued ? 1 : 0;
 }
 
-int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, uint32_t size,
-                       uint64_t ttl_ms) {
+int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern,
+                       rd_relay_terms terms) {
     enter(thread);
-    const int code = rd_hub_keep(&thread->hub, name, is_pattern, size, ttl_ms);
+    const int code = rd_hub_keep(&thread->hub, name, is_pattern, terms);
     leave(thread);
     return code;
 }

@@ -60,8 +60,7 @@ void rd_hub_thread_remove(rd_hub_thread *thread, int64_t number);
  * keep() adds a rule and returns 0 or such an error. */
 int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payload,
                           unsigned flags);
-int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, uint32_t size,
-                       uint64_t ttl_ms);
+int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, rd_relay_terms terms);
 
 void rd_hub_thread_stats(rd_hub_thread *thread, rd_hub_stats *stats);
 

@@ -117,7 +117,7 @@ void rd_link_unsubscribe(rd_link *link, rd_slice name, bool is_pattern);
 int rd_link_publish(rd_link *link, rd_slice channel, rd_slice payload, unsigned flags);
 
 /* Sends a rule for the whole cluster. on_rule follows when it is in force. */
-void rd_link_keep(rd_link *link, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms);
+void rd_link_keep(rd_link *link, rd_slice name, bool is_pattern, const rd_relay_terms *terms);
 
 /* Requests the messages after `since` when it is this client's turn. Returns false when there is no
  * hub; no callback follows then. */

@@ -67,11 +67,10 @@ int rd_link_publish(rd_link *link, rd_slice channel, rd_slice payload, unsigned 
     return code;
 }
 
-void rd_link_keep(rd_link *link, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms) {
-    char terms[RD_RELAY_TERMS_BYTES];
-    rd_relay_put_terms(terms, size, ttl_ms);
+void rd_link_keep(rd_link *link, rd_slice name, bool is_pattern, const rd_relay_terms *terms) {
+    char bytes[RD_RELAY_TERMS_BYTES];
     rd_link_send(link, &(rd_relay_frame){.type = RD_RELAY_KEEP,
                                          .flags = rd_link_pattern_flag(is_pattern),
                                          .channel = name,
-                                         .payload = rd_slice_of(terms, sizeof(terms))});
+                                         .payload = rd_relay_put_terms(bytes, terms)});
 }

@@ -68,12 +68,9 @@ static void on_relayed(rd_link *link, const rd_relay_frame *frame) {
 
 static void on_rule(rd_link *link, const rd_relay_frame *frame) {
     rd_pubsub *pubsub = link->owner;
-    uint32_t size;
-    uint64_t ttl_ms;
-    rd_relay_get_terms(frame, &size, &ttl_ms);
     pubsub->has_streams = frame->id != 0;
-    rd_history_keep(&pubsub->history, frame->channel, (frame->flags & RD_RELAY_PATTERN) != 0, size,
-                    ttl_ms);
+    rd_history_keep(&pubsub->history, frame->channel, (frame->flags & RD_RELAY_PATTERN) != 0,
+                    rd_relay_get_terms(frame));
 }
 
 static bool is_wanted(rd_link *link, rd_slice name, bool is_pattern) {
@@ -88,10 +85,8 @@ static void send_interest(void *with, rd_slice name, bool is_pattern) {
 }
 
 static void send_rule(void *with, const rd_relay_frame *rule) {
-    uint32_t size;
-    uint64_t ttl_ms;
-    rd_relay_get_terms(rule, &size, &ttl_ms);
-    rd_link_keep(with, rule->channel, (rule->flags & RD_RELAY_PATTERN) != 0, size, ttl_ms);
+    const rd_relay_terms terms = rd_relay_get_terms(rule);
+    rd_link_keep(with, rule->channel, (rule->flags & RD_RELAY_PATTERN) != 0, &terms);
 }
 
 int rd_pubsub_link(rd_pubsub *pubsub, int fd) {
@@ -165,14 +160,24 @@ static int publish_elsewhere(rd_pubsub *pubsub, rd_slice channel, rd_slice paylo
     return 1;
 }
 
+/* Without the hub nobody would answer. */
+static int publish_for_answer(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text) {
+    if (!rd_link_is_open(pubsub->link)) return 0;
+    const unsigned flags = RD_RELAY_ENGINE | RD_RELAY_CONFIRM | (is_text ? RD_RELAY_TEXT : 0);
+    return rd_link_publish(pubsub->link, channel, payload, flags);
+}
+
 int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, bool is_text,
                       rd_reach reach) {
     int code = 1;
     if (channel.len == 0 || channel.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
-    if (payload.len > (size_t)pubsub->shared->settings->max_publish_bytes) {
+    const size_t note = reach == RD_REACH_CONFIRM ? RD_RELAY_CONFIRM_NOTE : 0;
+    if (payload.len > note + (size_t)pubsub->shared->settings->max_publish_bytes) {
         return RD_ERR_RELAY_PAYLOAD;
     }
-    if (reach == RD_REACH_SIBLINGS || reach == RD_REACH_ROOT) {
+    if (reach == RD_REACH_CONFIRM) {
+        code = publish_for_answer(pubsub, channel, payload, is_text);
+    } else if (reach == RD_REACH_SIBLINGS || reach == RD_REACH_ROOT) {
         code = publish_elsewhere(pubsub, channel, payload, is_text, reach == RD_REACH_ROOT);
     } else if (!rd_link_is_open(pubsub->link)) {
         deliver_here(pubsub, channel, payload, is_text, next_id(pubsub));
@@ -189,11 +194,10 @@ int rd_pubsub_publish(rd_pubsub *pubsub, rd_slice channel, rd_slice payload, boo
     return code;
 }
 
-int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t size,
-                   uint64_t ttl_ms) {
-    const int kept = rd_history_keep(&pubsub->history, name, is_pattern, size, ttl_ms);
+int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, rd_relay_terms terms) {
+    const int kept = rd_history_keep(&pubsub->history, name, is_pattern, terms);
     if (kept == 0 && pubsub->link != NULL) {
-        rd_link_keep(pubsub->link, name, is_pattern, size, ttl_ms);
+        rd_link_keep(pubsub->link, name, is_pattern, &terms);
     }
     return kept;
 }

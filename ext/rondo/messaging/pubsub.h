@@ -23,6 +23,7 @@ typedef enum rd_reach {
     RD_REACH_PROCESS,
     RD_REACH_CLUSTER,
     RD_REACH_ENGINE,   /* the engine of the cluster, in the master; it sends the message back */
+    RD_REACH_CONFIRM,  /* that engine, which says when it has the message; a note comes first */
     RD_REACH_SIBLINGS, /* the other processes of the cluster, the master included */
     RD_REACH_ROOT,     /* the master; without a cluster this process */
 } rd_reach;
@@ -78,8 +79,7 @@ bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice na
                            bool is_pattern);
 
 /* See rd_history_keep(). */
-int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, uint32_t size,
-                   uint64_t ttl_ms);
+int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, rd_relay_terms terms);
 
 /* A subscriber of the application itself, without a connection. The caller has the reference, until
  * rd_pubsub_release(). */

@@ -59,6 +59,7 @@ static void drop(rd_history *history, entry *entry) {
     rd_list_unlink(&entry->in_record);
     rd_list_unlink(&entry->in_all);
     history->bytes -= bytes_of(entry->message);
+    record->bytes -= entry->message->payload_len;
     history->count--;
     rd_message_unref(entry->message);
     rd_free(entry);
@@ -70,7 +71,7 @@ static void drop_oldest_of(rd_history *history, const record *record) {
 }
 
 bool rd_history_expire_record(rd_history *history, record *record, uint64_t now_ms) {
-    const uint64_t ttl_ms = record->rule->ttl_ms;
+    const uint64_t ttl_ms = record->rule->terms.ttl_ms;
     const bool stays = record->is_loaded;
     if (ttl_ms == 0) return true;
     for (uint32_t left = record->count; left > 0; left--) {
@@ -134,6 +135,15 @@ const rule *rd_history_rule_for(const rd_history *history, rd_slice channel) {
     return NULL;
 }
 
+/* Drops what the rule does not keep; of its bytes the newest message may have more. */
+static void drop_excess(rd_history *history, record *record, const rd_relay_terms *terms) {
+    const uint64_t bytes = terms->bytes == 0 ? UINT64_MAX : terms->bytes;
+    for (uint32_t count = record->count;
+         count > terms->size || (count > 1 && record->bytes > bytes); count--) {
+        drop_oldest_of(history, record);
+    }
+}
+
 static void apply_rule(rd_history *history, record *record) {
     record->rule = rd_history_rule_for(history, record->in_names.name);
     if (record->rule == NULL) record->is_loaded = false;
@@ -141,8 +151,8 @@ static void apply_rule(rd_history *history, record *record) {
         remove_record(history, record);
         return;
     }
-    const uint32_t size = record->rule == NULL ? 0 : record->rule->size;
-    for (uint32_t count = record->count; count > size; count--) drop_oldest_of(history, record);
+    static const rd_relay_terms none = {0};
+    drop_excess(history, record, record->rule == NULL ? &none : &record->rule->terms);
 }
 
 static void apply_rules(rd_history *history) {
@@ -165,11 +175,10 @@ static rule *add_rule(rd_history *history, rd_slice name, bool is_pattern) {
     return added;
 }
 
-int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
-                    uint64_t ttl_ms) {
+int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, rd_relay_terms terms) {
     if (name.len == 0 || name.len > RD_CHANNEL_NAME_MAX) return RD_ERR_CHANNEL_NAME;
     rule *changed = rd_history_find_rule(history, name, is_pattern);
-    if (size == 0) {
+    if (terms.size == 0) {
         if (changed == NULL) return 0;
         rd_list_unlink(&changed->in_rules);
         apply_rules(history);
@@ -177,17 +186,17 @@ int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_
         return 0;
     }
     if (changed == NULL) changed = add_rule(history, name, is_pattern);
-    changed->size = size;
-    changed->ttl_ms = ttl_ms;
+    changed->terms = terms;
     apply_rules(history);
     return 0;
 }
 
-bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
-                         uint64_t ttl_ms) {
+bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern,
+                         rd_relay_terms terms) {
     const rule *found = rd_history_find_rule(history, name, is_pattern);
-    if (found == NULL || size == 0) return found == NULL && size == 0;
-    return found->size == size && found->ttl_ms == ttl_ms;
+    if (found == NULL || terms.size == 0) return found == NULL && terms.size == 0;
+    return found->terms.size == terms.size && found->terms.ttl_ms == terms.ttl_ms &&
+           found->terms.bytes == terms.bytes;
 }
 
 /* --- adding --- */
@@ -228,7 +237,8 @@ static void add_entry(rd_history *history, record *record, rd_message *message, 
     record->count++;
     history->count++;
     history->bytes += bytes_of(message);
-    if (record->count > record->rule->size) drop_oldest_of(history, record);
+    record->bytes += message->payload_len;
+    drop_excess(history, record, &record->rule->terms);
     while (history->count > history->limits.messages || history->bytes > history->limits.bytes) {
         drop(history, RD_CONTAINER(history->entries.next, entry, in_all));
     }
@@ -309,12 +319,11 @@ static void each_rule(const rd_history *history, bool numbered, rd_history_emit 
     for (rd_list *node = rules->prev; node != rules; node = node->prev) {
         const rule *rule = RD_CONTAINER(node, struct rd_history_rule, in_rules);
         char terms[RD_RELAY_TERMS_BYTES];
-        rd_relay_put_terms(terms, rule->size, rule->ttl_ms);
         emit(with, &(rd_relay_frame){.type = RD_RELAY_KEEP,
                                      .flags = rule->is_pattern ? RD_RELAY_PATTERN : 0,
                                      .id = numbered ? rule->number : rule->floor,
                                      .channel = rule_name(rule),
-                                     .payload = rd_slice_of(terms, sizeof(terms))});
+                                     .payload = rd_relay_put_terms(terms, &rule->terms)});
     }
 }
 
@@ -363,10 +372,7 @@ void rd_history_save(const rd_history *history, rd_history_emit *emit, void *wit
 
 static void restore_rule(rd_history *history, const rd_relay_frame *frame) {
     const bool is_pattern = (frame->flags & RD_RELAY_PATTERN) != 0;
-    uint32_t size;
-    uint64_t ttl_ms;
-    rd_relay_get_terms(frame, &size, &ttl_ms);
-    rd_history_keep(history, frame->channel, is_pattern, size, ttl_ms);
+    rd_history_keep(history, frame->channel, is_pattern, rd_relay_get_terms(frame));
     rule *restored = rd_history_find_rule(history, frame->channel, is_pattern);
     if (restored != NULL) restored->floor = frame->id;
 }

@@ -62,16 +62,14 @@ typedef enum rd_replay {
 void rd_history_init(rd_history *history, rd_history_limits limits, uint64_t wall_us);
 void rd_history_clear(rd_history *history);
 
-/* Keeps the last `size` messages of a channel, or of each channel that a pattern matches, for
- * `ttl_ms` (0: for ever). A channel's own rule goes before patterns, a newer pattern before an
- * older one. A rule of the same name is replaced; size 0 ends it. Returns 0, or
- * RD_ERR_CHANNEL_NAME. */
-int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
-                    uint64_t ttl_ms);
+/* Keeps messages of a channel, or of each channel that a pattern matches. A channel's own rule goes
+ * before patterns, a newer pattern before an older one. A rule of the same name is replaced; size 0
+ * ends it. Returns 0, or RD_ERR_CHANNEL_NAME. */
+int rd_history_keep(rd_history *history, rd_slice name, bool is_pattern, rd_relay_terms terms);
 
 /* Whether exactly this rule exists; with size 0, whether no rule has this name. */
-bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern, uint32_t size,
-                         uint64_t ttl_ms);
+bool rd_history_has_rule(const rd_history *history, rd_slice name, bool is_pattern,
+                         rd_relay_terms terms);
 
 /* Whether a rule wants the messages of this channel. */
 bool rd_history_wants(const rd_history *history, rd_slice channel);

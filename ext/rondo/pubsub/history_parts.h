@@ -12,8 +12,7 @@ typedef struct rd_history_rule {
     rd_list in_rules;
     bool is_pattern;
     uint32_t number; /* never used again */
-    uint32_t size;
-    uint64_t ttl_ms;
+    rd_relay_terms terms;
     uint64_t floor; /* the rule has not seen messages up to this id */
     size_t name_len;
     char name[];
@@ -25,6 +24,7 @@ typedef struct rd_history_record {
     rd_list entries;
     const rd_history_rule *rule;
     uint32_t count;
+    size_t bytes; /* of payloads */
     uint64_t floor, last_id;
     uint64_t asked; /* the last replay that matched this channel with its pattern */
     bool is_match;

@@ -85,7 +85,7 @@ static bool is_match(rd_history *history, rd_glob_text *text, rd_slice pattern,
 }
 
 static bool is_too_old(const replay *self, const rd_history_entry *entry) {
-    const uint64_t ttl_ms = entry->record->rule->ttl_ms;
+    const uint64_t ttl_ms = entry->record->rule->terms.ttl_ms;
     return ttl_ms != 0 && self->now_ms - entry->added_ms >= ttl_ms;
 }
 

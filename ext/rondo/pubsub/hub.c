@@ -68,7 +68,7 @@ static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
     const uint64_t rule =
         hub->has_streams ? rd_history_rule_number(&hub->history, from->channel) : 0;
     const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
-                                  .flags = from->flags & RD_RELAY_TEXT,
+                                  .flags = from->flags & (RD_RELAY_TEXT | RD_RELAY_CONFIRM),
                                   .id = rule,
                                   .channel = from->channel,
                                   .payload = from->payload};
@@ -133,26 +133,22 @@ static void send_to_workers(rd_hub *hub, const rd_relay_frame *frame) {
 }
 
 /* Every worker sends the rules of its configuration; a rule that exists already changes nothing. */
-int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms) {
-    if (rd_history_has_rule(&hub->history, name, is_pattern, size, ttl_ms)) return 0;
-    const int kept = rd_history_keep(&hub->history, name, is_pattern, size, ttl_ms);
+int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, rd_relay_terms terms) {
+    if (rd_history_has_rule(&hub->history, name, is_pattern, terms)) return 0;
+    const int kept = rd_history_keep(&hub->history, name, is_pattern, terms);
     if (kept < 0) return kept;
-    char terms[RD_RELAY_TERMS_BYTES];
-    rd_relay_put_terms(terms, size, ttl_ms);
+    char bytes[RD_RELAY_TERMS_BYTES];
     send_to_workers(hub, &(rd_relay_frame){.type = RD_RELAY_KEEP,
                                            .flags = is_pattern ? RD_RELAY_PATTERN : 0,
                                            .id = hub->has_streams,
                                            .channel = name,
-                                           .payload = rd_slice_of(terms, sizeof(terms))});
+                                           .payload = rd_relay_put_terms(bytes, &terms)});
     rd_hub_tell_rules(hub);
     return 0;
 }
 
 static int keep(rd_hub *hub, const rd_relay_frame *frame) {
-    uint32_t size;
-    uint64_t ttl_ms;
-    rd_relay_get_terms(frame, &size, &ttl_ms);
-    return rd_hub_keep(hub, frame->channel, is_pattern(frame), size, ttl_ms);
+    return rd_hub_keep(hub, frame->channel, is_pattern(frame), rd_relay_get_terms(frame));
 }
 
 /* --- links --- */

@@ -154,7 +154,7 @@ bool rd_hub_can_answer(rd_hub *hub);
 bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
 
 /* Adds a rule of this process. Returns 0 or RD_ERR_CHANNEL_NAME. */
-int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, uint32_t size, uint64_t ttl_ms);
+int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, rd_relay_terms terms);
 
 /* Calls `tell` with what waits for an engine, as frames for rd_hub_publish() of another hub. */
 void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with);

@@ -50,12 +50,12 @@ static const shape shapes[RD_RELAY_TYPE_END] = {
     [RD_RELAY_SUBSCRIBE] = {RD_RELAY_PATTERN, true, 0, 0},
     [RD_RELAY_UNSUBSCRIBE] = {RD_RELAY_PATTERN, true, 0, 0},
     [RD_RELAY_PUBLISH] = {RD_RELAY_TEXT | RD_RELAY_ECHO | RD_RELAY_ENGINE | RD_RELAY_ROOT |
-                              RD_RELAY_WORKERS | RD_RELAY_GAP,
+                              RD_RELAY_WORKERS | RD_RELAY_GAP | RD_RELAY_CONFIRM,
                           true, 0, 0},
     [RD_RELAY_REPLAY] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},
     [RD_RELAY_REPLAY_BEGIN] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},
     [RD_RELAY_REPLAY_END] = {RD_RELAY_PATTERN, true, 0, RD_RELAY_NOTE_MAX},
-    [RD_RELAY_KEEP] = {RD_RELAY_PATTERN, true, RD_RELAY_TERMS_BYTES, RD_RELAY_TERMS_BYTES},
+    [RD_RELAY_KEEP] = {RD_RELAY_PATTERN, true, RD_RELAY_TERMS_LEAST, RD_RELAY_TERMS_BYTES},
     [RD_RELAY_SAVED_TIME] = {0, false, 0, 0},
     [RD_RELAY_SAVED_FLOOR] = {0, true, 0, 0},
     [RD_RELAY_SAVED_IDS] = {0, false, 8, 8},
@@ -74,7 +74,9 @@ static int check(const head *head, uint32_t payload_max) {
     }
     const bool is_message = head->type == RD_RELAY_PUBLISH;
     const uint32_t most = is_message ? payload_max : shape->payload_most;
-    if (head->payload_len < shape->payload_least || head->payload_len > most) {
+    const bool has_note = is_message && (head->flags & RD_RELAY_CONFIRM) != 0;
+    const uint32_t least = has_note ? RD_RELAY_CONFIRM_NOTE : shape->payload_least;
+    if (head->payload_len < least || head->payload_len > most) {
         return RD_ERR_RELAY_PAYLOAD;
     }
     return 0;
@@ -145,15 +147,21 @@ int rd_relay_read(rd_relay_reader *reader, const char *bytes, size_t len, size_t
     return 1;
 }
 
-void rd_relay_put_terms(char terms[RD_RELAY_TERMS_BYTES], uint32_t size, uint64_t ttl_ms) {
-    rd_relay_put_number(terms, 4, size);
-    rd_relay_put_number(terms + 4, 8, ttl_ms);
+rd_slice rd_relay_put_terms(char bytes[RD_RELAY_TERMS_BYTES], const rd_relay_terms *terms) {
+    rd_relay_put_number(bytes, 4, terms->size);
+    rd_relay_put_number(bytes + 4, 8, terms->ttl_ms);
+    rd_relay_put_number(bytes + 12, 8, terms->bytes);
+    return rd_slice_of(bytes, terms->bytes == 0 ? RD_RELAY_TERMS_LEAST : RD_RELAY_TERMS_BYTES);
 }
 
-void rd_relay_get_terms(const rd_relay_frame *frame, uint32_t *size, uint64_t *ttl_ms) {
-    assert(frame->payload.len == RD_RELAY_TERMS_BYTES);
-    *size = (uint32_t)rd_relay_get_number(frame->payload.ptr, 4);
-    *ttl_ms = rd_relay_get_number(frame->payload.ptr + 4, 8);
+rd_relay_terms rd_relay_get_terms(const rd_relay_frame *frame) {
+    const char *bytes = frame->payload.ptr;
+    assert(frame->payload.len >= RD_RELAY_TERMS_LEAST);
+    return (rd_relay_terms){.size = (uint32_t)rd_relay_get_number(bytes, 4),
+                            .ttl_ms = rd_relay_get_number(bytes + 4, 8),
+                            .bytes = frame->payload.len == RD_RELAY_TERMS_BYTES
+                                         ? rd_relay_get_number(bytes + 12, 8)
+                                         : 0};
 }
 
 int rd_relay_head(const rd_relay_frame *frame, uint32_t payload_max,

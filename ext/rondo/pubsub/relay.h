@@ -24,10 +24,13 @@
 
 enum {
     RD_RELAY_HEAD_BYTES = 16,
-    RD_RELAY_NOTE_MAX = 64,    /* payload of REPLAY and its answers: who the answer is for */
-    RD_RELAY_REPLAY_NOTE = 16, /* its last 8 bytes: how much this client can take; a worker of an
-                                * older version omits them */
-    RD_RELAY_TERMS_BYTES = 12, /* of KEEP: size in 4 bytes, time to live (ms) in 8 */
+    RD_RELAY_NOTE_MAX = 64,     /* payload of REPLAY and its answers: who the answer is for */
+    RD_RELAY_REPLAY_NOTE = 16,  /* its last 8 bytes: how much this client can take; a worker of an
+                                 * older version omits them */
+    RD_RELAY_CONFIRM_NOTE = 16, /* before the message, with CONFIRM */
+    RD_RELAY_TERMS_LEAST = 12,  /* of KEEP: size in 4 bytes, time to live (ms) in 8; and if there is
+                                 * a limit of bytes, this in 8. Older versions know no such limit */
+    RD_RELAY_TERMS_BYTES = 20,
     RD_RELAY_PAYLOAD_MAX = 1 << 26 /* of PUBLISH between hub and workers, whatever the settings
                                     * say */
 };
@@ -35,8 +38,9 @@ enum {
 typedef enum rd_relay_type {
     RD_RELAY_SUBSCRIBE = 1, /* channel; PATTERN */
     RD_RELAY_UNSUBSCRIBE,   /* channel; PATTERN */
-    RD_RELAY_PUBLISH, /* channel, payload, id (0: has none); TEXT, ECHO, ENGINE, ROOT, WORKERS */
-    RD_RELAY_REPLAY,  /* channel, note, last id seen; PATTERN. Also subscribes */
+    RD_RELAY_PUBLISH,      /* channel, payload, id (0: has none); TEXT, ECHO, ENGINE, ROOT, WORKERS,
+                            * CONFIRM */
+    RD_RELAY_REPLAY,       /* channel, note, last id seen; PATTERN. Also subscribes */
     RD_RELAY_REPLAY_BEGIN, /* channel, note; PATTERN. PUBLISH frames follow */
     RD_RELAY_REPLAY_END,   /* channel, note, id: rd_replay; PATTERN */
     RD_RELAY_KEEP, /* channel, terms, id: floor when saved; PATTERN. A rule of the history */
@@ -58,7 +62,9 @@ typedef enum rd_relay_flag {
     RD_RELAY_ENGINE = 8,   /* for the engine, which brings the message back */
     RD_RELAY_ROOT = 16,    /* for the process of the hub alone */
     RD_RELAY_WORKERS = 32, /* not for that process */
-    RD_RELAY_GAP = 64      /* no message: some of the channel up to this id are lost */
+    RD_RELAY_GAP = 64,     /* no message: some of the channel up to this id are lost */
+    RD_RELAY_CONFIRM = 128 /* with ENGINE: the payload begins with a note of who waits for the
+                            * answer of the engine (lib/rondo/pubsub/confirms.rb) */
 } rd_relay_flag;
 
 typedef struct rd_relay_frame {
@@ -68,6 +74,13 @@ typedef struct rd_relay_frame {
     rd_slice channel;
     rd_slice payload;
 } rd_relay_frame;
+
+/* How much of a channel is kept. */
+typedef struct rd_relay_terms {
+    uint32_t size;   /* messages; 0 ends the rule */
+    uint64_t ttl_ms; /* 0: for ever */
+    uint64_t bytes;  /* of payloads; the newest message stays whatever it has. 0: no limit */
+} rd_relay_terms;
 
 typedef struct rd_relay_reader {
     uint32_t payload_max; /* of PUBLISH */
@@ -94,9 +107,9 @@ int rd_relay_read(rd_relay_reader *reader, const char *bytes, size_t len, size_t
 uint64_t rd_relay_get_number(const char *bytes, int len);
 void rd_relay_put_number(char *bytes, int len, uint64_t value);
 
-/* The terms of KEEP. */
-void rd_relay_put_terms(char terms[RD_RELAY_TERMS_BYTES], uint32_t size, uint64_t ttl_ms);
-void rd_relay_get_terms(const rd_relay_frame *frame, uint32_t *size, uint64_t *ttl_ms);
+/* The terms of KEEP. put() returns the payload, which is in `bytes`. */
+rd_slice rd_relay_put_terms(char bytes[RD_RELAY_TERMS_BYTES], const rd_relay_terms *terms);
+rd_relay_terms rd_relay_get_terms(const rd_relay_frame *frame);
 
 /* Writes the first 16 bytes of a frame, for a caller that sends channel and payload from their
  * place. Returns 0, or the error that a reader with this limit would return. */

@@ -212,17 +212,19 @@ static VALUE hub_outage(VALUE self) {
 static unsigned reach_of(VALUE name) {
     if (name == ID2SYM(rd_id.engine)) return RD_RELAY_ENGINE;
     if (name == ID2SYM(rd_id.siblings)) return RD_RELAY_WORKERS;
+    if (name == ID2SYM(rd_id.confirm)) return RD_RELAY_ENGINE | RD_RELAY_CONFIRM;
     return name == ID2SYM(rd_id.root) ? RD_RELAY_ROOT : 0;
 }
 
-/* publish(channel, message, :cluster, :engine, :siblings or :root). @return [Boolean] whether it
- * was queued for all links that want it */
+/* publish(channel, message, :cluster, :engine, :confirm, :siblings or :root). @return [Boolean]
+ * whether it was queued for all links that want it */
 static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) {
     rd_hub_thread *hub = hub_of(self);
     VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
     const unsigned flags =
         (rd_message_is_published_as_text(string) ? RD_RELAY_TEXT : 0) | reach_of(reach);
-    if ((size_t)RSTRING_LEN(string) > handle_of(self)->publish_bytes) rd_message_too_long();
+    const size_t note = (flags & RD_RELAY_CONFIRM) ? RD_RELAY_CONFIRM_NOTE : 0;
+    if ((size_t)RSTRING_LEN(string) > note + handle_of(self)->publish_bytes) rd_message_too_long();
     const int code =
         rd_hub_thread_publish(hub, rd_slice_of_string(name), rd_slice_of_string(string), flags);
     if (code < 0) rb_raise(rb_eArgError, "%s", rd_error_text(code));
@@ -231,12 +233,12 @@ static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) 
     return code > 0 ? Qtrue : Qfalse;
 }
 
-static VALUE hub_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms) {
+static VALUE hub_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms,
+                      VALUE bytes) {
     rd_hub_thread *hub = hub_of(self);
     VALUE name = rd_channel_name_of(channel);
-    const uint32_t messages = NUM2UINT(size);
-    const uint64_t ms = NUM2ULL(ttl_ms);
-    rd_hub_thread_keep(hub, rd_slice_of_string(name), RTEST(pattern), messages, ms);
+    const rd_relay_terms terms = {NUM2UINT(size), NUM2ULL(ttl_ms), NUM2ULL(bytes)};
+    rd_hub_thread_keep(hub, rd_slice_of_string(name), RTEST(pattern), terms);
     RB_GC_GUARD(name);
     return Qnil;
 }
@@ -316,7 +318,7 @@ void rd_init_hub(VALUE rondo) {
     rb_define_method(core, "remove", hub_remove, 1);
     rb_define_method(core, "outage", hub_outage, 0);
     rb_define_method(core, "publish", hub_publish, 3);
-    rb_define_method(core, "keep", hub_keep, 4);
+    rb_define_method(core, "keep", hub_keep, 5);
     rb_define_method(core, "stats", hub_stats, 0);
     rb_define_method(core, "save", hub_save, 0);
     rb_define_method(core, "restore", hub_restore, 1);

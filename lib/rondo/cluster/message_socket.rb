@@ -79,6 +79,17 @@ module Rondo
       false
     end
 
+    # Does not wait for the other end to read.
+    # @param kind [Symbol]
+    # @param fields [Hash{Symbol => #to_s}]
+    # @return [Boolean] false: it was not sent
+    def notify_now(kind, **fields)
+      text = join([kind, COUNT, 0, *fields.flatten])
+      @io.sendmsg_nonblock(text, Socket::MSG_NOSIGNAL, exception: false) == text.bytesize
+    rescue SystemCallError, IOError
+      false
+    end
+
     # Waits for a message.
     # @return [Message, nil] nil when the other end is closed
     def receive
@@ -127,9 +138,12 @@ module Rondo
     end
 
     def send_message(words, ios)
-      text = words.map { |word| word.to_s.b.tr("\0", " ") }.join("\0")
       rights = ios.empty? ? [] : [Socket::AncillaryData.unix_rights(*ios)]
-      @io.sendmsg(text.byteslice(0, LONGEST), Socket::MSG_NOSIGNAL, nil, *rights)
+      @io.sendmsg(join(words), Socket::MSG_NOSIGNAL, nil, *rights)
+    end
+
+    def join(words)
+      words.map { |word| word.to_s.b.tr("\0", " ") }.join("\0").byteslice(0, LONGEST)
     end
 
     def message(text)

@@ -185,6 +185,7 @@ module Rondo
       when :heirs then name_heirs(message)
       when :retire then retire(message[:sockets].split.map(&:to_i))
       when :certificates then certificates(message)
+      when :confirmed then PubSub.confirms.resolve_all(message[:answers])
       when :reopen then reopen_logs
       when :backtraces then @log.error backtraces
       end

@@ -14,23 +14,23 @@ module Rondo
     # Seconds for messages that are on their way when this program is replaced or ends.
     PATIENCE = 2
 
-    # @param settings [Settings::Resolved]
-    # @param hub [Hub]
-    # @param log [Logger]
+    # @param cluster [Cluster] has settings, hub, loop and log; its supervisor comes later
     # @return [ClusterEngine, nil] nil: none is asked for
     # @raise [Error, SystemCallError] one line
-    def self.open(settings, hub, log)
-      engine = PubSub::Configured.make(settings, log) or return
-      new(engine, hub, log).tap(&:go_on)
+    def self.open(cluster)
+      engine = PubSub::Configured.make(cluster.settings, cluster.log) or return
+      new(engine, cluster).tap(&:go_on)
     end
 
     # @param engine [PubSub::Engine]
-    # @param hub [Hub]
-    # @param log [Logger]
-    def initialize(engine, hub, log)
+    # @param cluster [Cluster]
+    def initialize(engine, cluster)
       @engine = engine
-      @hub = hub
-      @log = log
+      @hub = cluster.hub
+      @log = cluster.log
+      @answers = PubSub::Confirms::Routes.new(cluster.loop) do |pid|
+        cluster.supervisor&.workers&.find { |worker| worker.pid == pid }&.socket
+      end
     end
 
     # From now on the engine carries messages that are published for it, and those that have waited.
@@ -41,7 +41,7 @@ module Rondo
 
       PubSub.default = PubSub::MASTER
       @number, socket = @hub.link_engine(keeps?)
-      @link = (keeps? ? streams_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start
+      @link = (keeps? ? streams_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start(@answers)
     end
 
     # Messages that are published for it wait in the hub; messages that it already has are sent.

@@ -29,6 +29,13 @@ module Rondo
         raise NotImplementedError, "#{self.class} must define publish(channel, message)"
       end
 
+      # Whether {#publish} takes a block and calls it once, on any thread: with the id of a message that the engine
+      # keeps, true for another one that it has, false for one that it refused.
+      # @return [Boolean]
+      def confirms?
+        false
+      end
+
       # Sends the published messages, as far as possible.
       # @param seconds [Numeric] to wait at most
       # @return [Integer] messages that were not sent

@@ -34,8 +34,10 @@ module Rondo
       end
 
       # Takes what the engine hands on, and begins.
+      # @param answers [Confirms::Routes, nil] to those who wait for the engine
       # @return [self]
-      def start
+      def start(answers = nil)
+        @answers = answers
         PubSub.outlet = self
         @thread = Thread.new { run }
         @thread.name = "rondo engine"
@@ -135,9 +137,21 @@ module Rondo
 
       # An error of an engine ends nothing else.
       def publish(frame)
-        @engine.publish(frame.channel, frame.message)
+        frame.note ? publish_for_answer(frame) : hand(frame)
       rescue StandardError, ScriptError => e # NotImplementedError is one
         @log.error "! #{@engine.class}#publish: #{e.full_message(highlight: false)}"
+        @answers&.answer(frame.note, false) if frame.note
+      end
+
+      def hand(frame, &)
+        @engine.publish(frame.channel, frame.message, &)
+      end
+
+      # An engine that cannot answer does not get the message: who publishes gets an error.
+      def publish_for_answer(frame)
+        return @answers&.answer(frame.note, :unable) unless @engine.respond_to?(:confirms?) && @engine.confirms?
+
+        hand(frame) { |result| @answers&.answer(frame.note, result) } or @answers&.answer(frame.note, false)
       end
     end
   end

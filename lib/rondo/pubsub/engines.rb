@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/logger"
+require "rondo/pubsub/confirms"
 require "rondo/pubsub/engine"
 require "rondo/pubsub/notices"
 require "rondo/pubsub/redis"
@@ -146,6 +147,39 @@ module Rondo
         hand(engine, *plain(channel, message))
       end
 
+      # The same as {Rondo.publish} with `confirm:` or a block.
+      # @param options [Hash{Symbol => Object}]
+      # @param block [Proc, nil]
+      # @return [Integer, Boolean]
+      # @raise [ArgumentError, TypeError, Error]
+      # @see Rondo.publish
+      # @api private
+      def publish_confirmed(channel, message, engine, options, block)
+        unknown = options.keys - [:confirm]
+        raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" if unknown.any?
+        return publish(channel, message, engine) unless options[:confirm] || block
+
+        seconds = Confirms.seconds(options[:confirm] || true)
+        engine = engine.nil? ? @default : engine || PROCESS
+        cannot_confirm unless confirms?(engine)
+        wait = confirms.add(seconds, block) or return false
+        return drop(wait) unless hand_with(engine, wait, *plain(channel, message))
+
+        block ? true : result_of(wait)
+      end
+
+      # @return [Confirms] of this process
+      # @api private
+      def confirms
+        @telling.synchronize { @confirms&.mine? ? @confirms : @confirms = Confirms.new }
+      end
+
+      # @raise [Error]
+      # @api private
+      def cannot_confirm
+        raise Error, "the pub/sub engine cannot say that it has a message: publish without confirm"
+      end
+
       # @return [Array(String, String)] name and message
       # @raise [ArgumentError, TypeError]
       # @api private
@@ -193,13 +227,43 @@ module Rondo
         end
       end
 
+      # The engine in the master is asked by the message itself.
+      def confirms?(engine)
+        built_in?(engine) || (engine.respond_to?(:confirms?) && engine.confirms?)
+      end
+
+      def hand_with(engine, wait, channel, text)
+        if engine.equal?(MASTER)
+          note = confirms.note(wait)
+          publish_to(:confirm, channel, text.encoding == Encoding::UTF_8 ? note + text : note.b << text.b)
+        elsif built_in?(engine)
+          engine.publish(channel, text).tap { |done| confirms.resolve(wait.token, true) if done }
+        else
+          hand(engine, channel, text) { |result| confirms.resolve(wait.token, result) }
+        end
+      rescue StandardError
+        drop(wait)
+        raise
+      end
+
+      # @return [false]
+      def drop(wait)
+        confirms.drop(wait)
+        false
+      end
+
+      def result_of(wait)
+        result = confirms.await(wait)
+        result == :unable ? cannot_confirm : result
+      end
+
       # Who has subscribed before gets it, also if that was in the same callback.
-      def hand(engine, channel, text)
+      def hand(engine, channel, text, &)
         if (told = @told[engine])
           note_changes
           told.catch_up
         end
-        engine.publish(channel, text) ? true : false
+        engine.publish(channel, text, &) ? true : false
       rescue StandardError => e
         log.error "! #{engine.class}#publish: #{e.full_message(highlight: false)}"
         false

@@ -83,7 +83,7 @@ module Rondo
     # @param rule [PubSub::Rule]
     # @return [void]
     def keep(rule)
-      @core.keep(rule.channel, rule.pattern, rule.messages, rule.ttl_ms)
+      @core.keep(*rule)
     end
 
     # @yieldparam number [Integer] of a link that has begun to lose messages since the last time

@@ -22,8 +22,9 @@ module Rondo
     # How much of a channel is kept.
     # @!attribute messages [Integer] at most
     # @!attribute ttl_ms [Integer] 0: for ever
+    # @!attribute bytes [Integer] of messages; 0: any number
     # @api private
-    Rule = Struct.new(:channel, :pattern, :messages, :ttl_ms)
+    Rule = Struct.new(:channel, :pattern, :messages, :ttl_ms, :bytes)
 
     # The highest id of a message.
     # @api private
@@ -118,15 +119,19 @@ module Rondo
       # @param match [Symbol, nil] :redis for a pattern
       # @param size [Integer] messages for each channel
       # @param ttl [Numeric] seconds; 0 for ever
+      # @param bytes [Integer] of the messages of each channel; the newest one stays, however long it is; 0 for any
+      #   number
       # @return [void]
       # @raise [ArgumentError]
-      def history(channel, is_pattern = false, size:, match: nil, ttl: 0) # rubocop:disable Style/OptionalBooleanParameter
+      def history(channel, is_pattern = false, size:, match: nil, ttl: 0, bytes: 0) # rubocop:disable Style/OptionalBooleanParameter
         is_pattern = pattern?(is_pattern ? true : false, match)
         name = pattern_of(channel, is_pattern)
         raise ArgumentError, "size must be from 0 to 4294967295" unless size.between?(0, 0xffff_ffff)
         raise ArgumentError, "ttl must be from 0 to 4294967295" unless ttl.between?(0, 0xffff_ffff)
 
-        rule = Rule.new(name, is_pattern, size, (ttl * 1000).ceil)
+        raise ArgumentError, "bytes must be from 0 to 9223372036854775807" unless bytes.between?(0, (1 << 63) - 1)
+
+        rule = Rule.new(name, is_pattern, size, (ttl * 1000).ceil, bytes)
         @mutex.synchronize do
           @rules[[name, rule.pattern]] = rule
           @cores.each { |core| keep(core, rule) }
@@ -205,7 +210,7 @@ module Rondo
       end
 
       def keep(core, rule)
-        core.keep(rule.channel, rule.pattern, rule.messages, rule.ttl_ms)
+        core.keep(*rule)
       end
 
       # @param key [Integer, nil] of the one whose place it takes

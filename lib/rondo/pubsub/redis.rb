@@ -77,9 +77,15 @@ module Rondo
 
       # @param channel [String]
       # @param message [String]
+      # @yieldparam result [Boolean] whether Redis has it
       # @return [Boolean] false when the queue is full, the engine closed, or the message too long to come back
-      def publish(channel, message)
-        push(["PUBLISH", channel, message], true)
+      def publish(channel, message, &block)
+        push(["PUBLISH", channel, message], true, block && told_by(block))
+      end
+
+      # @return [Boolean] see {Engine#confirms?}
+      def confirms?
+        true
       end
 
       # An ordinary command, in order with what is published. Its reply is a String, Integer, Array or nil as
@@ -244,6 +250,13 @@ module Rondo
 
           @outage.full(@outbox.limits)
           false
+        end
+      end
+
+      # The number in an answer is that of subscribers, or an id.
+      def told_by(block, keeps: false)
+        lambda do |reply|
+          block.call(!reply.is_a?(Error) && (keeps && reply.to_i.positive? ? reply.to_i : true))
         end
       end
 

@@ -58,13 +58,14 @@ module Rondo
       # @param channel [String]
       # @param message [String]
       # @param terms [Terms, nil] of its history
+      # @yieldparam result [Integer, Boolean] its id, or as {Redis#publish}
       # @return [Boolean] as {Redis#publish}
-      def publish(channel, message, terms = nil)
-        return push_kept(channel, message, terms) if terms
+      def publish(channel, message, terms = nil, &block)
+        return push_kept(channel, message, terms, block) if terms
 
         # What looks like a message of a stream is packed, so that nobody can pretend.
         message = "\0rondo 0 0 0 #{kind_of(message)}\n".b << message.b if message.b.start_with?(Tracks::MAGIC)
-        push(["PUBLISH", @keys.channel(channel), message], true)
+        push(["PUBLISH", @keys.channel(channel), message], true, block && told_by(block))
       end
 
       # The hub wants the newest messages of a channel.
@@ -107,11 +108,12 @@ module Rondo
         RelayFrames.text?(message) ? "t" : "b"
       end
 
-      def push_kept(channel, message, terms)
+      def push_kept(channel, message, terms, block)
         return false if message.bytesize + RETURN_EXTRA > @terms[:reply_max]
 
         queue do
-          entry = Kept.new(message.b, @subscriptions.asked, true)
+          start_replies if block
+          entry = Kept.new(message.b, @subscriptions.asked, true, block && told_by(block, keeps: true))
           entry.channel = channel
           entry.terms = terms
           entry.kind = kind_of(message)

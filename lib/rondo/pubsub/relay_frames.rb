@@ -18,7 +18,8 @@ module Rondo
       # @!attribute channel [String]
       # @!attribute message [String] of :publish; UTF-8 for text, else BINARY
       # @!attribute id [Integer]
-      Frame = Struct.new(:type, :channel, :message, :pattern, :id, keyword_init: true)
+      # @!attribute note [String, nil] of :publish: who waits for the engine's answer; see confirms.rb
+      Frame = Struct.new(:type, :channel, :message, :pattern, :id, :note, keyword_init: true)
 
       TYPES = { 1 => :subscribe, 2 => :unsubscribe, 3 => :publish }.freeze
       # What an engine gets that keeps messages (ext/rondo/pubsub/hub.h).
@@ -29,8 +30,11 @@ module Rondo
       REPLAY_END = 6
       TEXT = 1
       PATTERN = 2
+      # The payload begins with a note.
+      CONFIRM = 128
+      NOTE_BYTES = 16
       # Those a frame may have: with ECHO (4) and ENGINE (8) a worker says how far a message goes.
-      FLAGS = { subscribe: PATTERN, unsubscribe: PATTERN, publish: TEXT | 4 | 8, replay: PATTERN,
+      FLAGS = { subscribe: PATTERN, unsubscribe: PATTERN, publish: TEXT | 4 | 8 | CONFIRM, replay: PATTERN,
                 keep: PATTERN }.freeze
       # No message: some up to this id are lost.
       GAP = 64
@@ -38,9 +42,9 @@ module Rondo
       HEAD_BYTES = 16
       CHANNEL_MAX = 1024
       PAYLOAD_MAX = 1 << 26
-      # Of the terms of a rule: size in 4 bytes, time to live (ms) in 8.
-      TERMS = "NQ>"
-      TERMS_BYTES = 12
+      # Of the terms of a rule: size in 4 bytes, time to live (ms) in 8, and bytes in 8, if they are limited.
+      TERMS = "NQ>Q>"
+      TERMS_BYTES = 20
 
       # @param channel [String]
       # @param message [String]
@@ -121,7 +125,8 @@ module Rondo
         raise Invalid, "a channel of #{channel_bytes} bytes" unless channel_bytes.between?(1, CHANNEL_MAX)
 
         limit = { publish: PAYLOAD_MAX, keep: TERMS_BYTES }.fetch(type, 0)
-        raise Invalid, "a payload of #{payload_bytes} bytes" if payload_bytes > limit
+        least = type == :publish && flags.anybits?(CONFIRM) ? NOTE_BYTES : 0
+        raise Invalid, "a payload of #{payload_bytes} bytes" unless payload_bytes.between?(least, limit)
 
         [type, flags, channel_bytes, payload_bytes, id]
       end
@@ -133,8 +138,9 @@ module Rondo
           return Frame.new(type: type, channel: channel, message: terms, pattern: flags.anybits?(PATTERN), id: id)
         end
 
+        note = payload.slice!(0, NOTE_BYTES) if flags.anybits?(CONFIRM)
         payload.force_encoding(Encoding::UTF_8) if flags.anybits?(TEXT)
-        Frame.new(type: type, channel: channel, message: payload, id: id)
+        Frame.new(type: type, channel: channel, message: payload, id: id, note: note)
       end
     end
   end

@@ -75,7 +75,7 @@ static void test_another_one_goes_on(void) {
     rd_relay_frame frame;
     int published = 0;
     begin(2);
-    CHECK_INT(rd_hub_thread_keep(hub, text("news"), false, 1000, 0), 0);
+    CHECK_INT(rd_hub_thread_keep(hub, text("news"), false, (rd_relay_terms){1000, 0, 0}), 0);
     CHECK(hear(&workers[0], &frame) && frame.type == RD_RELAY_KEEP);
     subscribe(&workers[0], "news");
     settle(&workers[0], "news");

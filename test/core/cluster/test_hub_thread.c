@@ -118,8 +118,8 @@ static void test_replays_give_way(void) {
     rd_relay_frame frame;
     rd_hub_stats stats;
     begin(2);
-    rd_relay_put_terms(terms, KEPT, 0);
-    say(&workers[1], RD_RELAY_KEEP, 0, "kept", rd_slice_of(terms, sizeof(terms)), 0);
+    say(&workers[1], RD_RELAY_KEEP, 0, "kept",
+        rd_relay_put_terms(terms, &(rd_relay_terms){KEPT, 0, 0}), 0);
     for (int i = 0; i < KEPT; i++) publish(&workers[1], "kept", payload);
     subscribe(&workers[0], "live");
     settle(&workers[0], "live");

@@ -24,7 +24,7 @@ static void test_messages_and_their_echo(void) {
 
 static void test_rules_come_back(void) {
     begin();
-    rd_link_keep(workers[0].link, text("news"), false, 10, 0);
+    rd_link_keep(workers[0].link, text("news"), false, &(rd_relay_terms){10, 0, 0});
     settle(&workers[0]);
     settle(&workers[1]);
     CHECK(workers[0].rules == 1 && workers[1].rules == 1);
@@ -64,7 +64,8 @@ static void test_a_hub_that_never_comes_back(void) {
     memset(name, 'n', sizeof(name));
     int told = 0;
     for (; rd_link_is_open(workers[0].link) && told < 100000; told++) {
-        rd_link_keep(workers[0].link, rd_slice_of(name, sizeof(name)), false, 1, 0);
+        rd_link_keep(workers[0].link, rd_slice_of(name, sizeof(name)), false,
+                     &(rd_relay_terms){1, 0, 0});
     }
     CHECK(told > 1000 && told < 4000);
     finish();

@@ -13,7 +13,7 @@ static void test_the_seam(void) {
     worker *reader = &workers[0];
     int published = 0;
     begin();
-    rd_link_keep(workers[1].link, text("news"), false, 1000, 0);
+    rd_link_keep(workers[1].link, text("news"), false, &(rd_relay_terms){1000, 0, 0});
     settle(&workers[1]);
     for (int round = 0; round < ROUNDS; round++) {
         asker asker;
@@ -151,7 +151,7 @@ static int last_heard(const worker *worker) {
 static void test_a_hub_that_has_no_room_to_answer(void) {
     asker asker;
     begin();
-    rd_link_keep(workers[0].link, text("news"), false, 10, 0);
+    rd_link_keep(workers[0].link, text("news"), false, &(rd_relay_terms){10, 0, 0});
     settle(&workers[0]);
     rd_loop_lock(&hub->loop);
     rd_hub_room *room = hub->hub.room;
@@ -187,7 +187,7 @@ static void begin_with_messages(int count, int bytes, size_t queue_bytes) {
         workers[i].number = rd_hub_thread_add(hub, fds[0], RD_HUB_WORKER, NULL);
         workers[i].link = rd_link_open(&loop, &settings, fds[1], &ops, &workers[i]);
     }
-    rd_link_keep(workers[0].link, text("news"), false, (uint32_t)count, 0);
+    rd_link_keep(workers[0].link, text("news"), false, &(rd_relay_terms){(uint32_t)count, 0, 0});
     for (int i = 0; i < count; i++) {
         rd_link_publish(workers[0].link, text("news"), rd_slice_of(payload, (size_t)bytes), 0);
     }
@@ -254,10 +254,11 @@ static void test_a_replay_waits_for_room(void) {
     asker asker;
     begin();
     rd_link *link = workers[0].link;
-    rd_link_keep(link, text("news"), false, 1, 0);
+    rd_link_keep(link, text("news"), false, &(rd_relay_terms){1, 0, 0});
     settle(&workers[0]);
     link->settings.hub_queue_bytes = 1000;
-    while (link->conn->out.bytes < 1960) rd_link_keep(link, text("news"), false, 1, 0);
+    while (link->conn->out.bytes < 1960)
+        rd_link_keep(link, text("news"), false, &(rd_relay_terms){1, 0, 0});
     CHECK(ask(&asker, &workers[0], "news", 0, false));
     CHECK_INT(link->asked, 0);
     turn_until(&asker.is_over);

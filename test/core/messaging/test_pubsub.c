@@ -227,7 +227,7 @@ static void test_handler_changes_come_before_messages(void) {
 
 static void test_history_is_replayed_once(void) {
     begin();
-    rd_pubsub_keep(&pubsub, text("kept"), false, 2, 1000);
+    rd_pubsub_keep(&pubsub, text("kept"), false, (rd_relay_terms){2, 1000, 0});
     rd_endpoint *endpoint = new_push();
     publish("kept", "a");
     publish("kept", "b");
@@ -260,7 +260,7 @@ static void test_ids_only_where_somebody_keeps(void) {
     rd_endpoint *endpoint = new_push();
     subscribe(endpoint, "news", &(rd_pubsub_terms){.block = 1});
     publish("news", "a");
-    rd_pubsub_keep(&pubsub, text("kept"), false, 2, 0);
+    rd_pubsub_keep(&pubsub, text("kept"), false, (rd_relay_terms){2, 0, 0});
     publish("news", "b");
     deliver();
     unsigned kind;

@@ -179,7 +179,7 @@ static void finish(void) {
 }
 
 static void keep(worker *worker, const char *name) {
-    CHECK_INT(rd_pubsub_keep(&worker->pubsub, text(name), false, 100, 0), 0);
+    CHECK_INT(rd_pubsub_keep(&worker->pubsub, text(name), false, (rd_relay_terms){100, 0, 0}), 0);
     for (int i = 0; i < WORKERS; i++) settle(&workers[i]);
     for (int i = 0; i < WORKERS; i++) settle(&workers[i]);
 }
@@ -242,7 +242,8 @@ static void test_a_link_that_comes_late(void) {
     rd_link_free(workers[0].pubsub.link);
     workers[0].pubsub.link = NULL;
     subscribe(here, "news");
-    CHECK_INT(rd_pubsub_keep(&workers[0].pubsub, text("news"), false, 5, 0), 0);
+    CHECK_INT(rd_pubsub_keep(&workers[0].pubsub, text("news"), false, (rd_relay_terms){5, 0, 0}),
+              0);
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
     CHECK(rd_hub_thread_add(hub, fds[0], RD_HUB_WORKER, NULL) > 0);
     CHECK_INT(rd_pubsub_link(&workers[0].pubsub, fds[1]), 0);
@@ -398,7 +399,7 @@ static void test_without_the_hub(void) {
 static void test_a_client_that_goes_before_its_turn(void) {
     begin();
     client *gone[20], *stays = new_client(&workers[0]);
-    rd_pubsub_keep(&workers[0].pubsub, text("news"), false, 10, 0);
+    rd_pubsub_keep(&workers[0].pubsub, text("news"), false, (rd_relay_terms){10, 0, 0});
     settle(&workers[0]);
     CHECK_INT(publish(&workers[0], "news", "kept"), 1);
     settle(&workers[0]);

@@ -52,7 +52,7 @@ static const char *replay_pattern(rd_history *history, const char *name, uint64_
 static void test_number(void) {
     rd_history history;
     rd_history_init(&history, wide, 0);
-    CHECK_INT(rd_history_keep(&history, text("x"), false, 3, 0), 0);
+    CHECK_INT(rd_history_keep(&history, text("x"), false, (rd_relay_terms){3, 0, 0}), 0);
     CHECK(!add(&history, "y", 1, 0));
     CHECK_STR(replay(&history, "x", 0), "WHOLE ");
     for (uint64_t id = 2; id <= 6; id++) CHECK(add(&history, "x", id, 0));
@@ -72,7 +72,7 @@ static void test_number(void) {
 static void test_ids_that_are_refused(void) {
     rd_history history;
     rd_history_init(&history, wide, 100);
-    rd_history_keep(&history, text("x"), false, 10, 0);
+    rd_history_keep(&history, text("x"), false, (rd_relay_terms){10, 0, 0});
     CHECK(!add(&history, "x", 0, 0));
     CHECK(!add(&history, "x", 100, 0)); /* older than this history */
     CHECK(!add(&history, "x", UINT64_MAX, 0));
@@ -90,11 +90,43 @@ static void test_ids_that_are_refused(void) {
     rd_history_clear(&history);
 }
 
+static void add_long(rd_history *history, const char *channel, uint64_t id, size_t len) {
+    static const char bytes[100];
+    rd_message *message = rd_message_new(text(channel), rd_slice_of(bytes, len), false, id);
+    CHECK(rd_history_add(history, message, 0));
+    rd_message_unref(message);
+}
+
+/* The oldest go; the newest stays, however long it is. */
+static void test_bytes_of_a_channel(void) {
+    rd_history history;
+    rd_history_init(&history, wide, 0);
+    rd_history_keep(&history, text("x"), false, (rd_relay_terms){4, 0, 100});
+    for (uint64_t id = 1; id <= 3; id++) add_long(&history, "x", id, 40);
+    CHECK_STR(replay(&history, "x", 0), "WHOLE 2 3 ");
+    CHECK_STR(replay(&history, "x", 1), "WHOLE 2 3 ");
+    add_long(&history, "x", 4, 20);
+    CHECK_STR(replay(&history, "x", 1), "WHOLE 2 3 4 ");
+    add_long(&history, "x", 5, 100);
+    CHECK_STR(replay(&history, "x", 3), "GAP 5 ");
+    add_long(&history, "x", 6, 0);
+    CHECK_STR(replay(&history, "x", 4), "WHOLE 5 6 ");
+    rd_history_keep(&history, text("x"), false, (rd_relay_terms){4, 0, 10});
+    CHECK_STR(replay(&history, "x", 4), "GAP 6 ");
+    add_long(&history, "x", 7, 90);
+    CHECK_STR(replay(&history, "x", 6), "WHOLE 7 ");
+    for (uint64_t id = 8; id <= 14; id++) add_long(&history, "x", id, 1);
+    CHECK_STR(replay(&history, "x", 10), "WHOLE 11 12 13 14 ");
+    CHECK(rd_history_has_rule(&history, text("x"), false, (rd_relay_terms){4, 0, 10}));
+    CHECK(!rd_history_has_rule(&history, text("x"), false, (rd_relay_terms){4, 0, 0}));
+    rd_history_clear(&history);
+}
+
 static void test_age(void) {
     rd_history history;
     rd_history_init(&history, wide, 0);
-    rd_history_keep(&history, text("x"), false, 10, 1000);
-    rd_history_keep(&history, text("y"), false, 10, 0);
+    rd_history_keep(&history, text("x"), false, (rd_relay_terms){10, 1000, 0});
+    rd_history_keep(&history, text("y"), false, (rd_relay_terms){10, 0, 0});
     for (uint64_t id = 1; id <= 5; id++) CHECK(add(&history, "x", id, id * 100));
     CHECK(add(&history, "y", 6, 600));
     CHECK_STR(replay_at(&history, "x", false, 1, 1099), "WHOLE 2 3 4 5 ");
@@ -119,10 +151,11 @@ static void test_age(void) {
 static void test_which_rule(void) {
     rd_history history;
     rd_history_init(&history, wide, 0);
-    CHECK_INT(rd_history_keep(&history, text(""), false, 1, 0), RD_ERR_CHANNEL_NAME);
-    rd_history_keep(&history, text("room:*"), true, 2, 0);
-    rd_history_keep(&history, text("room:*1"), true, 3, 0);
-    rd_history_keep(&history, text("room:1"), false, 1, 0);
+    CHECK_INT(rd_history_keep(&history, text(""), false, (rd_relay_terms){1, 0, 0}),
+              RD_ERR_CHANNEL_NAME);
+    rd_history_keep(&history, text("room:*"), true, (rd_relay_terms){2, 0, 0});
+    rd_history_keep(&history, text("room:*1"), true, (rd_relay_terms){3, 0, 0});
+    rd_history_keep(&history, text("room:1"), false, (rd_relay_terms){1, 0, 0});
     for (uint64_t id = 1; id <= 12; id += 3) {
         CHECK(add(&history, "room:1", id, 0));
         CHECK(add(&history, "room:2", id + 1, 0));
@@ -136,16 +169,17 @@ static void test_which_rule(void) {
     CHECK_STR(replay_pattern(&history, "*", 4), "GAP 6 8 9 10 11 12 ");
     CHECK_STR(replay_pattern(&history, "else:*", 0), "NONE ");
     CHECK_STR(replay_pattern(&history, "*", 13), "UNKNOWN ");
-    rd_history_keep(&history, text("room:*1"), true, 0, 0); /* back to the larger limit */
+    rd_history_keep(&history, text("room:*1"), true,
+                    (rd_relay_terms){0, 0, 0}); /* back to the larger limit */
     CHECK_STR(replay(&history, "room:11", 0), "WHOLE 9 12 ");
-    rd_history_keep(&history, text("room:*"), true, 1, 0);
+    rd_history_keep(&history, text("room:*"), true, (rd_relay_terms){1, 0, 0});
     CHECK_STR(replay(&history, "room:2", 5), "GAP 11 ");
-    rd_history_keep(&history, text("room:*"), true, 0, 0);
-    rd_history_keep(&history, text("nobody"), true, 0, 0);
+    rd_history_keep(&history, text("room:*"), true, (rd_relay_terms){0, 0, 0});
+    rd_history_keep(&history, text("nobody"), true, (rd_relay_terms){0, 0, 0});
     CHECK_STR(replay(&history, "room:2", 0), "NONE ");
     CHECK_INT(history.count, 1);
     /* A channel that is kept again knows that it missed messages. */
-    rd_history_keep(&history, text("room:2"), false, 9, 0);
+    rd_history_keep(&history, text("room:2"), false, (rd_relay_terms){9, 0, 0});
     CHECK(add(&history, "room:2", 14, 0));
     CHECK_STR(replay(&history, "room:2", 11), "GAP 14 ");
     CHECK_STR(replay(&history, "room:2", 12), "WHOLE 14 ");
@@ -162,11 +196,11 @@ static void test_the_channels_of_the_server(void) {
     rd_history history;
     char ids[200] = "";
     rd_history_init(&history, wide, 0);
-    rd_history_keep(&history, text("*"), true, 9, 0);
+    rd_history_keep(&history, text("*"), true, (rd_relay_terms){9, 0, 0});
     CHECK(!rd_history_wants(&history, shared) && !rd_history_wants(&history, private));
     CHECK(rd_history_wants(&history, text("room")));
-    rd_history_keep(&history, rule, true, 9, 0);
-    rd_history_keep(&history, private, false, 9, 0);
+    rd_history_keep(&history, rule, true, (rd_relay_terms){9, 0, 0});
+    rd_history_keep(&history, private, false, (rd_relay_terms){9, 0, 0});
     CHECK(rd_history_wants(&history, shared) && !rd_history_wants(&history, private));
     rd_message *message = rd_message_new(shared, RD_SLICE("payload"), true, 1);
     CHECK(rd_history_add(&history, message, 0));
@@ -183,7 +217,7 @@ static void test_limits_of_all(void) {
     rd_history history;
     char name[24];
     rd_history_init(&history, (rd_history_limits){100, 1 << 20}, 0);
-    rd_history_keep(&history, text("*"), true, 5, 0);
+    rd_history_keep(&history, text("*"), true, (rd_relay_terms){5, 0, 0});
     for (uint64_t id = 1; id <= 1000; id++) {
         (void)snprintf(name, sizeof(name), "c%d", (int)id);
         CHECK(add(&history, name, id, 0));
@@ -211,7 +245,7 @@ static void test_limits_of_all(void) {
 static void test_a_limit_of_bytes(void) {
     rd_history history;
     rd_history_init(&history, (rd_history_limits){1000, 1 << 20}, 0);
-    rd_history_keep(&history, text("*"), true, 100, 0);
+    rd_history_keep(&history, text("*"), true, (rd_relay_terms){100, 0, 0});
     for (int id = 1; id <= 6; id++)
         CHECK(add(&history, id % 2 == 0 ? "x2" : "x1", (uint64_t)id, 0));
     const size_t each = 2 + 7; /* bytes of name and payload */
@@ -236,7 +270,7 @@ static void test_a_limit_of_work(void) {
     char name[16];
     rd_history history;
     rd_history_init(&history, (rd_history_limits){CHANNELS, 1 << 30}, 0);
-    rd_history_keep(&history, text("*"), true, 100, 0);
+    rd_history_keep(&history, text("*"), true, (rd_relay_terms){100, 0, 0});
     for (int i = 1; i <= CHANNELS; i++) {
         (void)snprintf(name, sizeof(name), "c%d", i);
         CHECK(add(&history, name, (uint64_t)i, 0));
@@ -255,7 +289,7 @@ static void test_a_limit_of_work_with_long_names(void) {
     char name[LEN + 1];
     rd_history history;
     rd_history_init(&history, (rd_history_limits){CHANNELS, 1 << 30}, 0);
-    rd_history_keep(&history, text("*"), true, 100, 0);
+    rd_history_keep(&history, text("*"), true, (rd_relay_terms){100, 0, 0});
     memset(name, 'x', LEN);
     name[LEN] = '\0';
     for (int i = 1; i <= CHANNELS; i++) {
@@ -359,7 +393,7 @@ static void seam_return(reader *self) {
 static void test_seam(void) {
     rd_channels_init(&seam.channels, NULL);
     rd_history_init(&seam.history, (rd_history_limits){100000, 1 << 30}, 0);
-    rd_history_keep(&seam.history, text("x"), false, 100000, 0);
+    rd_history_keep(&seam.history, text("x"), false, (rd_relay_terms){100000, 0, 0});
     seam.random = 3;
     for (int i = 0; i < READERS; i++) {
         rd_subscriber_init(&seam.readers[i].subscriber, &reader_kind);
@@ -425,8 +459,11 @@ static void test_another_process_goes_on(void) {
     for (int i = 0; i < 400; i++) {
         const uint64_t id = here.last_id + 1, now_ms = (uint64_t)i;
         const unsigned what = draw(12);
-        if (what == 0) rd_history_keep(&here, text("x*"), true, draw(5), draw(30));
-        if (what == 1) rd_history_keep(&here, text(names[draw(3)]), false, draw(8), draw(30));
+        if (what == 0)
+            rd_history_keep(&here, text("x*"), true, (rd_relay_terms){draw(5), draw(30), draw(60)});
+        if (what == 1)
+            rd_history_keep(&here, text(names[draw(3)]), false,
+                            (rd_relay_terms){draw(8), draw(30), draw(60)});
         if (what > 1) add(&here, names[draw(3)], id, now_ms);
         if (id > 60) { /* keeps the number of possible questions small */
             rd_history_clear(&here);
@@ -434,8 +471,9 @@ static void test_another_process_goes_on(void) {
         }
         go_on(&here, &there, here.limits);
         check_same_answers(&here, &there, now_ms);
-        rd_history_keep(&here, text("y"), false, 3, 0); /* both continue in the same way */
-        rd_history_keep(&there, text("y"), false, 3, 0);
+        rd_history_keep(&here, text("y"), false,
+                        (rd_relay_terms){3, 0, 0}); /* both continue in the same way */
+        rd_history_keep(&there, text("y"), false, (rd_relay_terms){3, 0, 0});
         const uint64_t next = here.last_id + 1;
         CHECK_INT(add(&here, "y", next, now_ms), add(&there, "y", next, now_ms));
         check_same_answers(&here, &there, now_ms + 7);
@@ -447,15 +485,15 @@ static void test_another_process_goes_on(void) {
 static void test_less_room_there(void) {
     rd_history here, there;
     rd_history_init(&here, wide, 0);
-    rd_history_keep(&here, text("x"), false, 9, 0);
+    rd_history_keep(&here, text("x"), false, (rd_relay_terms){9, 0, 0});
     for (uint64_t id = 1; id <= 5; id++) add(&here, "x", id, 0);
     go_on(&here, &there, (rd_history_limits){2, 1 << 20});
     CHECK_STR(replay(&there, "x", 3), "WHOLE 4 5 ");
     CHECK_STR(replay(&there, "x", 2), "GAP 4 5 ");
-    CHECK(rd_history_has_rule(&there, text("x"), false, 9, 0));
-    CHECK(!rd_history_has_rule(&there, text("x"), false, 9, 1));
-    CHECK(!rd_history_has_rule(&there, text("x"), true, 9, 0));
-    CHECK(rd_history_has_rule(&there, text("x"), true, 0, 0));
+    CHECK(rd_history_has_rule(&there, text("x"), false, (rd_relay_terms){9, 0, 0}));
+    CHECK(!rd_history_has_rule(&there, text("x"), false, (rd_relay_terms){9, 1, 0}));
+    CHECK(!rd_history_has_rule(&there, text("x"), true, (rd_relay_terms){9, 0, 0}));
+    CHECK(rd_history_has_rule(&there, text("x"), true, (rd_relay_terms){0, 0, 0}));
     CHECK(rd_history_wants(&there, text("x")) && !rd_history_wants(&there, text("y")));
     rd_history_clear(&here);
     rd_history_clear(&there);
@@ -466,6 +504,7 @@ int main(void) {
     test_less_room_there();
     test_number();
     test_ids_that_are_refused();
+    test_bytes_of_a_channel();
     test_age();
     test_which_rule();
     test_the_channels_of_the_server();

@@ -266,7 +266,7 @@ static void check_all(void) {
 
 static void test_against_the_model(void) {
     rd_hub_init(&hub, send_to, room_of, (rd_history_limits){ROUNDS, 1 << 30}, 0);
-    CHECK_INT(rd_hub_keep(&hub, text("kept"), false, ROUNDS, 0), 0);
+    CHECK_INT(rd_hub_keep(&hub, text("kept"), false, (rd_relay_terms){ROUNDS, 0, 0}), 0);
     for (int round = 0; round < ROUNDS; round++) {
         const int link = (int)draw(LINKS);
         if (!processes[link].is_here) {
@@ -364,7 +364,7 @@ static void test_what_the_engine_brings_back(void) {
     begin(2);
     processes[ENGINE].is_here = true;
     rd_hub_join(&hub, &processes[ENGINE].link, RD_HUB_ENGINE);
-    rd_hub_keep(&hub, text("a"), false, 3, 0);
+    rd_hub_keep(&hub, text("a"), false, (rd_relay_terms){3, 0, 0});
     say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
     processes[0].said[0] = processes[ENGINE].said[0] = '\0';
     say(0, RD_RELAY_PUBLISH, RD_RELAY_ENGINE | RD_RELAY_TEXT, "a", "m", 0);
@@ -384,7 +384,7 @@ static void test_what_the_engine_brings_back(void) {
 static void test_the_root_and_the_workers(void) {
     begin(3);
     rd_hub_leave(&hub, &processes[0].link);
-    rd_hub_keep(&hub, text("a"), false, 3, 0);
+    rd_hub_keep(&hub, text("a"), false, (rd_relay_terms){3, 0, 0});
     processes[1].said[0] = processes[2].said[0] = '\0';
     rd_hub_join(&hub, &processes[0].link, RD_HUB_ROOT);
     check_said(0, ""); /* rules are for workers */
@@ -461,7 +461,7 @@ static unsigned count_said(int link, const char *word) {
 
 static void test_replays_have_limits(void) {
     begin(2);
-    rd_hub_keep(&hub, text("a"), false, 100, 0);
+    rd_hub_keep(&hub, text("a"), false, (rd_relay_terms){100, 0, 0});
     for (int i = 0; i < 20; i++) say(1, RD_RELAY_PUBLISH, 0, "a", "m", 0);
     processes[0].said[0] = '\0';
     ask_and_hear(0, 10, 0);
@@ -480,7 +480,7 @@ static void test_replays_have_limits(void) {
  * link. */
 static void test_replays_wait(void) {
     begin(2);
-    rd_hub_keep(&hub, text("a"), false, 100, 0);
+    rd_hub_keep(&hub, text("a"), false, (rd_relay_terms){100, 0, 0});
     say(0, RD_RELAY_SUBSCRIBE, 0, "live", "", 0);
     say(1, RD_RELAY_PUBLISH, 0, "a", "m1", 0);
     processes[0].said[0] = '\0';
@@ -567,14 +567,13 @@ static void test_what_a_publish_of_the_hub_says(void) {
 
 static void test_rules_are_told_once(void) {
     char terms[RD_RELAY_TERMS_BYTES];
-    const rd_relay_frame rule = {
-        .type = RD_RELAY_KEEP, .channel = text("a"), .payload = rd_slice_of(terms, sizeof(terms))};
+    rd_relay_frame rule = {.type = RD_RELAY_KEEP, .channel = text("a")};
     begin(2);
-    rd_relay_put_terms(terms, 5, 0);
+    rule.payload = rd_relay_put_terms(terms, &(rd_relay_terms){5, 0, 0});
     for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_receive(&hub, &processes[0].link, &rule), 0);
     check_said(0, "keep a terms #0;");
     check_said(1, "keep a terms #0;");
-    rd_relay_put_terms(terms, 0, 0);
+    rule.payload = rd_relay_put_terms(terms, &(rd_relay_terms){0, 0, 0});
     for (int i = 0; i < 3; i++) CHECK_INT(rd_hub_receive(&hub, &processes[0].link, &rule), 0);
     check_said(1, "keep a terms #0;");
     finish();

@@ -26,8 +26,11 @@ static bool send_to(rd_hub_link *link, const rd_relay_frame *frame, rd_message *
     (void)message;
     if (!CHECK(len < LOG - 100)) return false;
     (void)snprintf(log + len, LOG - len, "%s%s %.*s %.*s #%d;", types[frame->type],
-                   frame->flags & RD_RELAY_GAP ? "!" : "", (int)frame->channel.len,
-                   frame->channel.ptr, is_message ? (int)frame->payload.len : 0,
+                   frame->flags & RD_RELAY_GAP       ? "!"
+                   : frame->flags & RD_RELAY_CONFIRM ? "?"
+                                                     : "",
+                   (int)frame->channel.len, frame->channel.ptr,
+                   is_message ? (int)frame->payload.len : 0,
                    is_message && frame->payload.len > 0 ? frame->payload.ptr : "", (int)frame->id);
     return true;
 }
@@ -70,7 +73,7 @@ static void end_copy(const char *channel) {
 
 static void begin(void) {
     rd_hub_init(&hub, send_to, room_of, (rd_history_limits){100, 1 << 20}, 5);
-    CHECK_INT(rd_hub_keep(&hub, text("k*"), true, 10, 0), 0);
+    CHECK_INT(rd_hub_keep(&hub, text("k*"), true, (rd_relay_terms){10, 0, 0}), 0);
     rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
     rd_hub_join(&hub, &links[WORKER], RD_HUB_WORKER);
     check_said(ENGINE, "keep k*  #1;");
@@ -92,9 +95,25 @@ static void test_the_engine_learns_which_rule_applies(void) {
     say(WORKER, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "ka", "x", 0);
     say(WORKER, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "other", "y", 0);
     check_said(ENGINE, "sub ka  #1;sub other  #0;pub ka x #1;pub other y #0;");
-    CHECK_INT(rd_hub_keep(&hub, text("other"), false, 10, 0), 0);
+    CHECK_INT(rd_hub_keep(&hub, text("other"), false, (rd_relay_terms){10, 0, 0}), 0);
     check_said(ENGINE, "keep k*  #1;keep other  #2;sub ka  #1;sub other  #1;");
     check_said(WORKER, "keep other  #1;");
+    finish();
+}
+
+/* The engine learns that somebody waits; without one the message waits with its note. */
+static void test_who_waits_for_the_engine(void) {
+    static const char note[] = "0123456789abcdefx";
+    const int flags = RD_RELAY_ENGINE | RD_RELAY_CONFIRM;
+    begin();
+    hub.unclaimed_max = 1000;
+    say(WORKER, RD_RELAY_PUBLISH, flags, "ka", note, 0);
+    check_said(ENGINE, "pub? ka 0123456789abcdefx #1;");
+    rd_hub_leave(&hub, &links[ENGINE]);
+    say(WORKER, RD_RELAY_PUBLISH, flags, "ka", note, 0);
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    check_said(ENGINE, "keep k*  #1;pub? ka 0123456789abcdefx #1;");
+    check_said(WORKER, "");
     finish();
 }
 
@@ -205,6 +224,7 @@ static void test_what_no_engine_says(void) {
 
 int main(void) {
     test_the_engine_learns_which_rule_applies();
+    test_who_waits_for_the_engine();
     test_ids_are_those_of_the_engine();
     test_a_copy_is_asked_for_once();
     test_an_id_above_the_copy_asks_again();

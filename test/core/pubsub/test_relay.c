@@ -139,7 +139,8 @@ static void test_the_writer_has_the_same_limits(void) {
     } rows[] = {
         {{0, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
         {{RD_RELAY_TYPE_END, 0, 0, x, none}, RD_ERR_RELAY_TYPE},
-        {{RD_RELAY_PUBLISH, 128, 0, x, none}, RD_ERR_RELAY_TYPE},
+        {{RD_RELAY_PUBLISH, RD_RELAY_PATTERN, 0, x, none}, RD_ERR_RELAY_TYPE},
+        {{RD_RELAY_PUBLISH, RD_RELAY_CONFIRM, 0, x, {letters, 15}}, RD_ERR_RELAY_PAYLOAD},
         {{RD_RELAY_KEEP, 0, 0, x, {letters, 11}}, RD_ERR_RELAY_PAYLOAD},
         {{RD_RELAY_SAVED_IDS, 0, 0, x, {letters, 8}}, RD_ERR_RELAY_CHANNEL},
         {{RD_RELAY_PUBLISH, 0, 0, none, none}, RD_ERR_RELAY_CHANNEL},
@@ -172,14 +173,20 @@ static void test_saved_frames(void) {
     rd_buffer_clear(&out);
 }
 
+/* Those without a limit of bytes are as older versions write and read them. */
 static void test_terms(void) {
-    char terms[RD_RELAY_TERMS_BYTES];
-    uint32_t size;
-    uint64_t ttl_ms;
-    rd_relay_put_terms(terms, UINT32_MAX - 1, UINT64_MAX - 2);
-    const rd_relay_frame frame = {.payload = {terms, sizeof(terms)}};
-    rd_relay_get_terms(&frame, &size, &ttl_ms);
-    CHECK(size == UINT32_MAX - 1 && ttl_ms == UINT64_MAX - 2);
+    static const rd_relay_terms cases[] = {{UINT32_MAX - 1, UINT64_MAX - 2, 0},
+                                           {UINT32_MAX - 1, UINT64_MAX - 2, UINT64_MAX - 3},
+                                           {0, 0, 1},
+                                           {0, 0, 0}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char bytes[RD_RELAY_TERMS_BYTES];
+        const rd_relay_frame frame = {.payload = rd_relay_put_terms(bytes, &cases[i])};
+        const rd_relay_terms found = rd_relay_get_terms(&frame);
+        CHECK_INT(frame.payload.len, cases[i].bytes == 0 ? 12 : 20);
+        CHECK(found.size == cases[i].size && found.ttl_ms == cases[i].ttl_ms);
+        CHECK(found.bytes == cases[i].bytes);
+    }
 }
 
 static void test_layout(void) {

@@ -49,6 +49,39 @@ class StreamsLimitsTest < StreamsCase
     a.wait_for_log(/the queue is empty again; 100 messages or commands were lost/)
   end
 
+  # The oldest messages go; the newest stays, however long it is. Redis counts anew when the limit is new, or when the
+  # channel went on without one.
+  def test_bytes_of_a_channel
+    numbers = (1..30).each
+    say = ->(bytes, limit, size: 10) { place(numbers.next, before: -1, acknowledged: -1, text: "m" * bytes, limit: limit, size: size) }
+    4.times { say.call(40, 0) }
+    { [40, 100] => 2, [20, 100] => 3, [100, 100] => 1, [0, 100] => 2, [101, 100] => 1, [300, 100] => 1, [2, 100] => 1,
+      [98, 100] => 2, [1, 0] => 3, [1, 100] => 3, [1, 100, 2] => 2 }.each do |(bytes, limit, size), count|
+      assert_match(/\A\d{16}\z/, say.call(bytes, limit, size: size || 10).strip)
+      assert_equal count.to_s, @redis.cli("XLEN", "{rondo}:s:x").strip, [bytes, limit, size].inspect
+    end
+    assert_match(/\A2 \d{16}\z/, @redis.cli("GET", "{rondo}:b:x").strip)
+  end
+
+  # The limit of the rule is kept there, and what a client missed is told.
+  def test_a_rule_with_bytes
+    write "config.ru", self.class::APP.sub("size: 3, ttl: 60", "size: 100, ttl: 60, bytes: 2000")
+    a = server
+    reader = reader(a, "few:x")
+    wait_for_subscribers("few:x", 1)
+    publish_in_turn(a, "few:x", %w[first])
+    reader.read_until { reader.seen.size == 1 }
+    reader.close
+    sent = Array.new(5) { |number| number.to_s * 600 }
+    sent.each { |text| publish(a, "few:x", text) }
+    b = server
+    eventually("three of them") { length_of("few:x") == 3 }
+    reader.open(b, "few:x")
+    reader.read_until { reader.seen.size == 4 }
+    assert_equal 1, reader.resets
+    assert_equal sent.sort.last(3).size, (sent & reader.seen).size
+  end
+
   def test_redis_refuses_a_message_before_its_predecessor
     assert_match(/EARLY/, place("2", before: 1, acknowledged: -1))
     assert_operator place("1", before: -1, acknowledged: -1).to_i, :>, 1
@@ -65,10 +98,10 @@ class StreamsLimitsTest < StreamsCase
 
   private
 
-  def place(number, before:, acknowledged:)
+  def place(number, before:, acknowledged:, text: "m", limit: 0, size: 10)
     keys = Scripts::Keys.new(nil)
-    names = [*keys.times, keys.by("p"), *keys.of("x")]
-    words = [0, "x", number, before, 0, 10, 0, "t", "m", acknowledged]
+    names = [*keys.times, keys.by("p"), *keys.of("x"), keys.bytes_of("x")]
+    words = [0, "x", number, before, 0, size, 0, "t", text, acknowledged, limit]
     @redis.cli("EVAL", Scripts::PUBLISH, names.size.to_s, *names, *words.map(&:to_s))
   end
 end

@@ -293,6 +293,16 @@ class PubsubTest < RackCase
     end
   end
 
+  def test_a_history_of_so_many_bytes
+    Rondo::PubSub.history("kept", size: 100, bytes: 1000)
+    a, b = peers(2)
+    5.times { |number| told(a, "client.publish('kept', '#{number}' * 400)") }
+    b.say("client.subscribe('kept', since: 0)")
+    assert_equal(%w[3 4], Array.new(2) { b.hear[0] })
+    assert_equal "> true", b.hear
+    assert_match(/ArgumentError: bytes must be from 0/, told(a, "Rondo::PubSub.history('kept', size: 1, bytes: -1)"))
+  end
+
   def test_a_subscription_ends_with_its_client
     a, b = peers(2)
     told(a, "client.subscribe('gone')")

@@ -32,6 +32,14 @@ class RelayFramesTest < Minitest::Test
     assert_equal 0, Frames.publish("c", "\xff").getbyte(1), "broken text is no text"
   end
 
+  def test_who_waits_for_the_engine
+    note = "0123456789abcdef"
+    bytes = [3, 137, 1, 20, 0].pack("CCnNQ>") + "c" + note + "gr\u00fc".b
+    got = nil
+    Frames.new.feed(bytes) { |frame| got = [frame.note, frame.message, frame.message.encoding] }
+    assert_equal [note, "gr\u00fc", Encoding::UTF_8], got
+  end
+
   def test_what_is_above_the_limits_is_not_written
     assert_nil Frames.publish("", "x")
     assert_nil Frames.publish("c" * 1025, "x")
@@ -42,7 +50,7 @@ class RelayFramesTest < Minitest::Test
     { [0, 0, 1, 0] => /type 0/, [4, 0, 1, 0] => /type 4/, [255, 0, 1, 0] => /type 255/,
       [1, 1, 1, 0] => /flags 1/, [2, 4, 1, 0] => /flags 4/, [3, 2, 1, 0] => /flags 2/, [3, 16, 1, 0] => /flags 16/,
       [1, 0, 0, 0] => /channel of 0/, [3, 0, 1025, 0] => /channel of 1025/,
-      [1, 0, 1, 1] => /payload of 1/, [3, 0, 1, (1 << 26) + 1] => /payload of 67108865/ }.each do |head, reason|
+      [1, 0, 1, 1] => /payload of 1/, [3, 0, 1, (1 << 26) + 1] => /payload of 67108865/, [3, 136, 1, 15] => /payload of 15/ }.each do |head, reason|
       error = assert_raises(Frames::Invalid, head.inspect) { read([*head, 0].pack("CCnNQ>")) }
       assert_match reason, error.message
     end

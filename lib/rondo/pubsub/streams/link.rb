@@ -52,8 +52,8 @@ module Rondo
           end
         end
 
-        def publish(frame)
-          @engine.publish(frame.channel, frame.message, @rules[frame.id])
+        def hand(frame, &)
+          @engine.publish(frame.channel, frame.message, @rules[frame.id], &)
         end
       end
     end

@@ -13,8 +13,9 @@ module Rondo
       # How much of a channel is kept.
       # @!attribute messages [Integer] at most
       # @!attribute ttl_ms [Integer] 0: for ever
+      # @!attribute limit [Integer, nil] bytes of its messages; nil: any number
       # @api private
-      Terms = Struct.new(:messages, :ttl_ms)
+      Terms = Struct.new(:messages, :ttl_ms, :limit)
 
       # A message that waits; its bytes are the payload.
       # @api private
@@ -58,9 +59,9 @@ module Rondo
           @sent = entry.place
           channel = entry.channel
           terms = entry.terms
-          keys = [*@keys.times, @keys.by(@name), *@keys.of(channel)]
+          keys = [*@keys.times, @keys.by(@name), *@keys.of(channel), *(@keys.bytes_of(channel) if terms.limit)]
           words = [@tracks.seen, @keys.channel(channel), entry.place, before, @tracks.last_of(channel), terms.messages,
-                   terms.ttl_ms, entry.kind, entry.bytes, @written]
+                   terms.ttl_ms, entry.kind, entry.bytes, @written, terms.limit || 0]
           Redis::Link.encode(Scripts.call(Scripts::PUBLISH, keys, words))
         end
 

@@ -9,6 +9,7 @@
 #   {PREFIX}:by:NAME  of a publisher: the number of the last message that was written
 #   {PREFIX}:m:NAME   of a channel: its last id
 #   {PREFIX}:s:NAME   the stream of a channel; each entry has the id before it
+#   {PREFIX}:b:NAME   the bytes of the messages in it up to an id, if a rule limits them; counted anew for another id
 #
 # Ids are microseconds by the clock of Redis, and ascend over all channels.
 # SPDX-License-Identifier: MIT
@@ -44,9 +45,10 @@ module Rondo
           end
         LUA
 
-        # KEYS: begin, clock, by, m, s. ARGV: highest id known, channel, number, number before it, last id known of the
-        # channel, size, ttl in ms, kind, message, number up to which the publisher has answers. Answers with the id, or
-        # 0 for a message that was written before. What was acknowledged and is lost is not waited for.
+        # KEYS: begin, clock, by, m, s, b. ARGV: highest id known, channel, number, number before it, last id known of
+        # the channel, size, ttl in ms, kind, message, number up to which the publisher has answers, limit of bytes.
+        # Answers with the id, or 0 for a message that was written before. What was acknowledged and is lost is not
+        # waited for.
         PUBLISH = (TIMES + <<~LUA).freeze
           local written = tonumber(redis.call('HGET', KEYS[3], 'number') or -1)
           local number, before = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -55,10 +57,31 @@ module Rondo
           local id = text(math.max(now, clock + 1, tonumber(ARGV[1]) + 1))
           local previous = text(math.max(tonumber(redis.call('GET', KEYS[4]) or 0), tonumber(ARGV[5])))
           local size, ttl = tonumber(ARGV[6]), tonumber(ARGV[7])
-          redis.call('XADD', KEYS[5], 'MAXLEN', size, id .. '-0', 'p', previous, 'k', ARGV[8], 'm', ARGV[9])
+          local limit = tonumber(ARGV[11])
+          local oldest = ttl > 0 and math.max(id - ttl * 1000, 0) or 0
+          if limit == 0 then
+            redis.call('XADD', KEYS[5], 'MAXLEN', size, id .. '-0', 'p', previous, 'k', ARGV[8], 'm', ARGV[9])
+          else
+            local bytes, at = string.match(redis.call('GET', KEYS[6]) or '', '(%d+) (%d+)')
+            if at ~= previous then
+              bytes = 0
+              for _, entry in ipairs(redis.call('XRANGE', KEYS[5], '-', '+')) do bytes = bytes + #entry[2][6] end
+            end
+            redis.call('XADD', KEYS[5], id .. '-0', 'p', previous, 'k', ARGV[8], 'm', ARGV[9])
+            bytes = bytes + #ARGV[9]
+            for count = redis.call('XLEN', KEYS[5]), 2, -1 do
+              local first = redis.call('XRANGE', KEYS[5], '-', '+', 'COUNT', 1)[1]
+              if count <= size and bytes <= limit and tonumber(string.match(first[1], '%d+')) >= oldest then break end
+              redis.call('XDEL', KEYS[5], first[1])
+              bytes = bytes - #first[2][6]
+            end
+            if redis.call('XLEN', KEYS[5]) == 1 then bytes = #ARGV[9] end
+            redis.call('SET', KEYS[6], text(bytes) .. ' ' .. id)
+            if ttl > 0 then redis.call('PEXPIRE', KEYS[6], ttl) end
+          end
           redis.call('SET', KEYS[2], id)
           if ttl > 0 then
-            redis.call('XTRIM', KEYS[5], 'MINID', text(math.max(id - ttl * 1000, 0)) .. '-0')
+            redis.call('XTRIM', KEYS[5], 'MINID', text(oldest) .. '-0')
             redis.call('PEXPIRE', KEYS[5], ttl)
             redis.call('SET', KEYS[4], id, 'PX', text(math.max(2 * ttl, #{LAST_TTL})))
           else
@@ -124,6 +147,12 @@ module Rondo
           # @return [Array<String>] last id and stream
           def of(channel)
             ["#{@tag}m:".b << channel.b, "#{@tag}s:".b << channel.b]
+          end
+
+          # @param channel [String]
+          # @return [String] of its bytes
+          def bytes_of(channel)
+            "#{@tag}b:".b << channel.b
           end
 
           # @param channel [String]

@@ -1,0 +1,256 @@
+# frozen_string_literal: true
+
+# Who waits for an engine to say that it has a message. Between workers and the engine in the master a note goes before
+# the message: the process and the number of the one who waits (RD_RELAY_CONFIRM in ext/rondo/pubsub/relay.h). The
+# answer comes back over the socket between master and worker (lib/rondo/cluster/message_socket.rb).
+# SPDX-License-Identifier: MIT
+
+module Rondo
+  module PubSub
+    # Those who wait in this process. Answers and deadlines come from other threads than the application's: all of these
+    # may be waiting.
+    # @api private
+    class Confirms
+      # Seconds that `confirm: true` waits.
+      DEFAULT = 5
+      # Seconds that anybody may wait.
+      LONGEST = 3600
+      # Messages of this process that wait for an answer.
+      MOST = 10_000
+      # Answers as words: between processes, and in {Routes}.
+      WORDS = { true => "+", false => "-", unable: "?" }.freeze
+      VALUES = WORDS.invert.freeze
+
+      # A message that waits. Its result is nil until it is known.
+      # @!attribute token [Integer]
+      # @!attribute due [Float] seconds of the monotonic clock
+      # @!attribute block [Proc, nil]
+      # @!attribute changed [ConditionVariable, nil] where there is no block
+      # @!attribute result [Integer, Boolean, Symbol, nil]
+      Wait = Struct.new(:token, :due, :block, :changed, :result)
+
+      # @param note [String] of {#note}
+      # @return [Array(Integer, Integer)] process and token
+      def self.read_note(note)
+        [note.byteslice(0, 8).hex, note.byteslice(8, 8).hex]
+      end
+
+      # @param result [Integer, Boolean, Symbol]
+      # @return [String]
+      def self.word(result)
+        WORDS[result] || result.to_s
+      end
+
+      # @param word [String]
+      # @return [Integer, Boolean, Symbol]
+      def self.value(word)
+        VALUES.fetch(word) { word.to_i }
+      end
+
+      # @param option [Numeric, true] of `confirm:`
+      # @return [Numeric] seconds
+      # @raise [ArgumentError, TypeError]
+      def self.seconds(option)
+        return DEFAULT if option == true
+        raise TypeError, "confirm must be true or seconds, not #{option.class}" unless option.is_a?(Numeric)
+        raise ArgumentError, "confirm must be from 0 to #{LONGEST} s" unless option.between?(0, LONGEST)
+
+        option
+      end
+
+      def initialize
+        @mutex = Mutex.new
+        @pid = Process.pid
+        @last = 0
+        @waits = {}
+        @ready = []
+        @work = ConditionVariable.new
+      end
+
+      # @return [Boolean] false in a process that was forked since then
+      def mine?
+        @pid == Process.pid
+      end
+
+      # @param seconds [Numeric]
+      # @param block [Proc, nil] gets the result, on a thread of its own
+      # @return [Wait, nil] nil: too many wait
+      def add(seconds, block)
+        @mutex.synchronize do
+          next if @waits.size >= MOST
+
+          wait = Wait.new(next_token, now + seconds, block, block ? nil : ConditionVariable.new)
+          call_by(wait.due) if block
+          @waits[wait.token] = wait
+        end
+      end
+
+      # @param wait [Wait]
+      # @return [String] to go before the message
+      def note(wait)
+        format("%<pid>08x%<token>08x", pid: @pid, token: wait.token)
+      end
+
+      # The message was not accepted.
+      # @param wait [Wait]
+      # @return [void]
+      def drop(wait)
+        @mutex.synchronize { @waits.delete(wait.token) }
+      end
+
+      # @param token [Integer]
+      # @param result [Integer, Boolean, Symbol]
+      # @return [void]
+      def resolve(token, result)
+        @mutex.synchronize { finish(@waits.delete(token), result) }
+      end
+
+      # Answers of the master.
+      # @param text [String] of {Routes}
+      # @return [void]
+      def resolve_all(text)
+        text.split.each do |pair|
+          token, word = pair.split(":", 2)
+          resolve(token.to_i, Confirms.value(word))
+        end
+      end
+
+      # @param wait [Wait] without a block
+      # @return [Integer, Boolean, Symbol] false: the answer did not come in time
+      def await(wait)
+        @mutex.synchronize do
+          while wait.result.nil? && (left = wait.due - now).positive?
+            wait.changed.wait(@mutex, left)
+          end
+          @waits.delete(wait.token)
+          wait.result.nil? ? false : wait.result
+        end
+      end
+
+      private
+
+      def now
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      end
+
+      # An answer that comes late must not be for somebody else.
+      def next_token
+        @last = (@last + 1) & 0xffff_ffff
+        @last = (@last + 1) & 0xffff_ffff while @waits.key?(@last)
+        @last
+      end
+
+      def finish(wait, result)
+        return unless wait
+
+        wait.result = result
+        return wait.changed.signal if wait.changed
+
+        @ready << wait
+        @work.signal
+      end
+
+      # ---- blocks ----
+
+      def call_by(due)
+        if @first.nil? || due < @first
+          @first = due
+          @work.signal
+        end
+        return if @thread&.alive?
+
+        @thread = Thread.new { run }
+        @thread.name = "rondo confirms"
+      end
+
+      def run
+        loop { call(*take) }
+      end
+
+      # Waits for results and deadlines.
+      def take
+        @mutex.synchronize do
+          while @ready.empty?
+            left = @first && (@first - now)
+            left&.negative? ? expire : @work.wait(@mutex, left)
+          end
+          ready, @ready = @ready, []
+          ready
+        end
+      end
+
+      def expire
+        limit = now
+        late = @waits.each_value.select { |wait| wait.block && wait.due <= limit }
+        late.each { |wait| finish(@waits.delete(wait.token), false) }
+        @first = @waits.each_value.select(&:block).map(&:due).min
+      end
+
+      def call(*waits)
+        waits.each do |wait|
+          PubSub.cannot_confirm if wait.result == :unable
+          wait.block.call(wait.result)
+        rescue StandardError => e
+          PubSub.log.error "! the block of a published message: #{e.full_message(highlight: false)}"
+        end
+      end
+
+      # In the master: brings the engine's answers to the workers.
+      # @api private
+      class Routes
+        # Answers in one message.
+        SLICE = 1000
+        # Seconds until a worker is tried again that did not read.
+        RETRY = 0.05
+        # Answers kept for such a worker. The others are not known to it in time.
+        MOST = 2 * Confirms::MOST
+
+        # @param loop [ProcessLoop]
+        # @yieldparam pid [Integer]
+        # @yieldreturn [MessageSocket, nil] nil: there is no such worker any more
+        def initialize(loop, &socket_of)
+          @loop = loop
+          @socket_of = socket_of
+          @mutex = Mutex.new
+          @answers = Hash.new { |hash, pid| hash[pid] = [] }
+        end
+
+        # Any thread.
+        # @param note [String]
+        # @param result [Integer, Boolean, Symbol]
+        # @return [void]
+        def answer(note, result)
+          pid, token = Confirms.read_note(note)
+          return PubSub.confirms.resolve(token, result) if pid == Process.pid
+
+          is_first = @mutex.synchronize do
+            before = @answers.empty?
+            @answers[pid] << "#{token}:#{Confirms.word(result)}" if @answers[pid].size < MOST
+            before
+          end
+          @loop.post { send_all } if is_first
+        end
+
+        private
+
+        def send_all
+          answers = @mutex.synchronize { @answers.dup.tap { @answers.clear } }
+          left = answers.to_h { |pid, words| [pid, send_to(pid, words)] }.reject { |_, words| words.empty? }
+          return if left.empty?
+
+          @mutex.synchronize { left.each { |pid, words| @answers[pid].unshift(*words) } }
+          @loop.after(RETRY) { send_all }
+        end
+
+        # @return [Array<String>] what the worker does not take now
+        def send_to(pid, words)
+          socket = @socket_of.call(pid) or return []
+          while words.any? && socket.notify_now(:confirmed, answers: words.first(SLICE).join(" "))
+            words.shift([SLICE, words.size].min)
+          end
+          socket.closed? ? [] : words
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,159 @@
+# frozen_string_literal: true
+
+# Who waits for an engine: answers, deadlines, limits, and the way from the master to a worker that does not read.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "rondo/cluster/message_socket"
+require "rondo/process/process_loop"
+require "rondo/pubsub/confirms"
+require "stringio"
+require "timeout"
+
+class ConfirmsTest < Minitest::Test
+  PATIENCE = 60
+  Confirms = Rondo::PubSub::Confirms
+
+  def setup
+    @confirms = Confirms.new
+    @log = StringIO.new
+    Rondo::PubSub.log = Rondo::Logger.new(io: @log)
+  end
+
+  def teardown
+    Rondo::PubSub.log = nil
+  end
+
+  # The id of a message, that the engine has it, that it refused it, and that it cannot say.
+  RESULTS = [1_795_000_000_000_000, true, false, :unable].freeze
+
+  def test_results_are_the_same_as_words
+    RESULTS.each { |result| assert_equal result, Confirms.value(Confirms.word(result)) }
+  end
+
+  def test_who_waits_gets_the_answer
+    waits = RESULTS.map { @confirms.add(PATIENCE, nil) }
+    threads = waits.map { |wait| Thread.new { @confirms.await(wait) } }
+    words = waits.zip(RESULTS).map { |wait, result| "#{wait.token}:#{Confirms.word(result)}" }
+    @confirms.resolve_all(words.shuffle(random: Random.new(1)).join(" "))
+    assert_equal RESULTS, threads.map(&:value)
+  end
+
+  def test_an_answer_may_come_before_somebody_waits
+    wait = @confirms.add(PATIENCE, nil)
+    @confirms.resolve(wait.token, 7)
+    assert_equal 7, @confirms.await(wait)
+  end
+
+  # Who was answered leaves later, and takes nobody else's place.
+  def test_a_token_is_not_used_again_at_once
+    first = @confirms.add(PATIENCE, nil)
+    @confirms.resolve(first.token, 1)
+    second = @confirms.add(PATIENCE, nil)
+    refute_equal first.token, second.token
+    assert_equal 1, @confirms.await(first)
+    @confirms.resolve(second.token, 2)
+    assert_equal 2, @confirms.await(second)
+  end
+
+  def test_no_answer_in_time_is_false
+    wait = @confirms.add(0, nil)
+    refute @confirms.await(wait)
+    @confirms.resolve(wait.token, true) # too late, and for nobody
+    heard = Queue.new
+    @confirms.add(0.001, ->(result) { heard << result })
+    refute Timeout.timeout(PATIENCE) { heard.pop }
+  end
+
+  def test_blocks_are_called_once_each_and_an_error_of_one_ends_no_other
+    heard = Queue.new
+    bad = @confirms.add(PATIENCE, ->(_) { raise "out of a block" })
+    waits = Array.new(50) { |n| @confirms.add(PATIENCE, ->(result) { heard << [n, result] }) }
+    @confirms.add(PATIENCE, ->(_) { heard << :never }) # has a deadline far away
+    @confirms.resolve(bad.token, true)
+    waits.each { |wait| 2.times { @confirms.resolve(wait.token, wait.token) } }
+    assert_equal(waits.each_with_index.map { |wait, n| [n, wait.token] }, Timeout.timeout(PATIENCE) { Array.new(50) { heard.pop } })
+    assert_empty heard
+    assert_match(/the block of a published message: .*out of a block/, @log.string)
+  end
+
+  def test_an_earlier_deadline_that_comes_later_is_kept
+    heard = Queue.new
+    @confirms.add(3600, ->(_) { heard << :late })
+    @confirms.add(0.01, ->(_) { heard << :early })
+    assert_equal :early, Timeout.timeout(PATIENCE) { heard.pop }
+  end
+
+  def test_no_more_wait_than_allowed
+    waits = Array.new(Confirms::MOST) { @confirms.add(PATIENCE, nil) }
+    assert waits.all?
+    assert_nil @confirms.add(PATIENCE, nil)
+    @confirms.drop(waits.first)
+    assert @confirms.add(PATIENCE, nil)
+  end
+
+  def test_what_confirm_may_be
+    assert_equal [Confirms::DEFAULT, 0, 1.5, 3600], [true, 0, 1.5, 3600].map { |option| Confirms.seconds(option) }
+    [-1, 3601, Float::NAN].each { |option| assert_raises(ArgumentError) { Confirms.seconds(option) } }
+    ["1", :yes, []].each { |option| assert_raises(TypeError) { Confirms.seconds(option) } }
+    assert_raises(ArgumentError) { Rondo.publish("c", "m", wrong: 1) }
+  end
+
+  # A Hash without braces was a message before there were options, and still is.
+  def test_a_hash_without_braces_is_a_message
+    engine = Class.new do
+      attr_reader :got
+
+      def subscribe(_, _); end
+      def unsubscribe(_, _); end
+      def publish(*words) = @got = words
+    end.new
+    assert Rondo.publish("c", { a: 1 }, engine)
+    assert_equal ["c", '{"a":1}'], engine.got
+    refute Rondo.publish("c", confirm: 1), "no server runs here"
+    error = assert_raises(Rondo::Error) { Rondo.publish("c", "m", engine, confirm: 1) }
+    assert_match(/cannot say that it has a message/, error.message)
+  end
+
+  # ---- from the master to a worker ----
+
+  def test_a_worker_that_does_not_read_gets_everything_later_and_delays_nobody
+    own, other = Rondo::MessageSocket.pair
+    loop = Rondo::ProcessLoop.new(Rondo::Logger.new(io: @log))
+    pid = Process.pid + 1
+    routes = Confirms::Routes.new(loop) { |asked| own if asked == pid }
+    ended = false
+    thread = Thread.new { loop.run_until { ended } }
+    5000.times { |token| routes.answer(format("%<pid>08x%<token>08x", pid: pid, token: token), token.odd? || token) }
+    routes.answer(format("%<pid>08x%<token>08x", pid: pid + 1, token: 1), true) # a worker that is gone
+    heard = []
+    Timeout.timeout(PATIENCE) { heard.concat(other.receive[:answers].split) while heard.size < 5000 }
+    assert_equal((0...5000).map { |token| "#{token}:#{token.odd? ? "+" : token}" }, heard)
+  ensure
+    loop.post { ended = true }
+    thread.join
+    [own, other].each(&:close)
+  end
+
+  def test_the_masters_own_messages_are_answered_there
+    wait = Rondo::PubSub.confirms.add(PATIENCE, nil)
+    Confirms::Routes.new(nil) { flunk "no worker" }.answer(Rondo::PubSub.confirms.note(wait), 12)
+    assert_equal 12, Rondo::PubSub.confirms.await(wait)
+  end
+
+  def test_a_forked_process_has_its_own
+    before = Rondo::PubSub.confirms
+    pid = fork { exit!(Rondo::PubSub.confirms.equal?(before) ? 1 : 0) }
+    _, status = Process.wait2(pid)
+    assert_equal 0, status.exitstatus
+    assert_same before, Rondo::PubSub.confirms
+  end
+
+  def test_numbers_are_those_of_the_core
+    header = File.read(File.expand_path("../../../ext/rondo/pubsub/relay.h", __dir__))
+    assert_includes header, "RD_RELAY_CONFIRM_NOTE = #{Rondo::PubSub::RelayFrames::NOTE_BYTES},"
+    assert_includes header, "RD_RELAY_CONFIRM = #{Rondo::PubSub::RelayFrames::CONFIRM} "
+    assert_equal Rondo::PubSub::RelayFrames::NOTE_BYTES, @confirms.note(@confirms.add(1, nil)).bytesize
+  end
+end
