@@ -166,7 +166,7 @@ static VALUE client_unsubscribe(int argc, VALUE *argv, VALUE self) {
  *   @param message [String, Hash, Array] a Hash or an Array goes as JSON; bytes that are UTF-8 are
  *     text, whatever their encoding is called, and all others binary
  *   @param engine [Object, false, nil] nil for the default one, false for this process only
- *   @param confirm [Numeric, true, nil] as Rondo.publish, and so the block and what is returned then
+ *   @param confirm [Numeric, true, nil] as Rondo.publish; so are the block and the result then
  *   @return [Boolean] whether it is on its way
  *   @raise [ArgumentError, TypeError] for a name or a message that is not valid */
 static VALUE client_publish(int argc, VALUE *argv, VALUE self) {
