@@ -20,7 +20,7 @@ class StreamsUnderChaosTest < StreamsCase
   SERVERS = 3
   BATCH = 50
   LAST = 300 # seconds for the last message to arrive everywhere
-  DISK = 1 << 30
+  DISK = 4 << 30
 
   # A line of the body is a message; the answer names those that are kept.
   APP = <<~'RUBY'
@@ -108,6 +108,8 @@ class StreamsUnderChaosTest < StreamsCase
     way = :cut_clients if way == :fill_disk && !@disk
     send(way)
     @happened[way] += 1
+  rescue Errno::ESRCH
+    raise "Redis has ended by itself: #{File.read(File.join(@redis.folder, "log"))[-2000..]}; #{@happened}"
   end
 
   def kill_server
