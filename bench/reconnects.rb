@@ -13,8 +13,8 @@ require "json"
 require "optparse"
 require "socket"
 require "timeout"
+require "tmpdir"
 require_relative "measure"
-require_relative "../test/support/redis_server"
 
 module Bench
   # The readers of one process, which has one thread.
@@ -122,15 +122,30 @@ module Bench
       Programs.compile_rondo
       Dir.mktmpdir("rondo-reconnects") do |folder|
         File.write(@file = File.join(folder, "config.ru"), APP)
-        @redis = RedisServer.new
+        begin_redis(folder)
         fill
         serve { measure }
       ensure
-        @redis&.close
+        Process.kill("KILL", @redis) && Process.wait(@redis) if @redis
       end
     end
 
     private
+
+    def free_port
+      Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+    end
+
+    def begin_redis(folder)
+      @redis_port = free_port
+      @redis = spawn("redis-server", "--bind", "127.0.0.1", "--port", @redis_port.to_s, "--save", "", "--dir", folder,
+                     out: File::NULL)
+      Timeout.timeout(60) { sleep 0.05 until redis("PING") == "PONG" }
+    end
+
+    def redis(*words)
+      IO.popen(["redis-cli", "-p", @redis_port.to_s, *words, { err: File::NULL }], &:read).strip
+    end
 
     def names
       Array.new(@channels) { |number| "kept:#{number}" }
@@ -146,7 +161,7 @@ module Bench
         end
       end
       # Before the first message, and known to this Redis.
-      @last_id = @redis.cli("GET", "{rondo}:begin").strip
+      @last_id = redis("GET", "{rondo}:begin")
     end
 
     def ask(request)
@@ -154,9 +169,9 @@ module Bench
     end
 
     def serve
-      @port = Addrinfo.tcp("127.0.0.1", 0).bind { |socket| socket.local_address.ip_port }
+      @port = free_port
       @pid = spawn("taskset", "-c", SERVER_CPU.to_s, Gem.ruby, "-I", File.join(ROOT, "lib"),
-                   File.join(ROOT, "exe/rondo"), "-q", "-w", "1", "--redis-streams", @redis.url,
+                   File.join(ROOT, "exe/rondo"), "-q", "-w", "1", "--redis-streams", "redis://127.0.0.1:#{@redis_port}",
                    "-b", "tcp://127.0.0.1:#{@port}", @file)
       wait
       yield
@@ -189,7 +204,7 @@ module Bench
 
     # @return [Integer] scripts that Redis has run
     def scripts
-      @redis.cli("INFO", "commandstats")[/cmdstat_evalsha:calls=(\d+)/, 1].to_i
+      redis("INFO", "commandstats")[/cmdstat_evalsha:calls=(\d+)/, 1].to_i
     end
 
     def come_back
