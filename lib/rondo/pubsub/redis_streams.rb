@@ -26,6 +26,7 @@ module Rondo
                                     "not #{prefix.inspect}"
         end
         @keys = Scripts::Keys.new(prefix)
+        @tag = Scripts::Keys.tag(prefix)
         super(url, **options)
       end
 
@@ -97,7 +98,7 @@ module Rondo
       end
 
       def new_pump(&)
-        StreamPump.new(@config, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &).tap do |pump|
+        StreamPump.new(@place, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &).tap do |pump|
           pump.tracks = @tracks
           pump.publisher = @publisher
         end

@@ -33,7 +33,8 @@ module Rondo
       # @api private
       class Publisher
         # Redis does not write now, and will later.
-        LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b/
+        LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b|
+                 \A(MOVED|ASK)\ /x
 
         # @param keys [Scripts::Keys]
         # @param tracks [Tracks] knows which ids there are

@@ -61,8 +61,6 @@ module Rondo
         def give_up_links(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
           super
           @mutex.synchronize do
-            @outbox.put_back(@refused) if @refused
-            @refused = nil
             @tracks.forget_link
             @publisher.forget_link
           end
@@ -90,8 +88,7 @@ module Rondo
         # What Redis does not write now goes first when it does.
         def written(entry, reply)
           if reply.is_a?(Redis::Replies::Refusal) && Publisher::LATER.match?(reply.message)
-            @refused = entry
-            raise Redis::Link::Refused, reply.message
+            refuse(entry, reply.message)
           end
 
           @mutex.synchronize do

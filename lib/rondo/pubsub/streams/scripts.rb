@@ -105,8 +105,14 @@ module Rondo
         class Keys
           # @param prefix [String, nil]
           def initialize(prefix)
-            @tag = "{rondo#{":#{prefix}" if prefix}}:".b
+            @tag = "{#{Keys.tag(prefix)}}:".b
             @channels = prefix ? "#{prefix}:".b : "".b
+          end
+
+          # @param prefix [String, nil]
+          # @return [String] what stands in all keys, in braces
+          def self.tag(prefix)
+            "rondo#{":#{prefix}" if prefix}"
           end
 
           # @return [Array<String>] of begin and clock
