@@ -44,6 +44,13 @@ module Rondo
           @name = SecureRandom.hex(8)
           @count = 0
           @sent = @written = -1
+          @written_at = 0
+        end
+
+        # What Redis has acknowledged.
+        # @return [Array(String, Integer, Integer)] key of this publisher, number of its last message, and the id
+        def acknowledged
+          [@keys.by(@name), @written, @written_at]
         end
 
         # @return [Integer] place of the next message
@@ -66,9 +73,11 @@ module Rondo
         end
 
         # @param entry [Kept] Redis has written it
+        # @param id [Integer] 0: it had written it before
         # @return [void]
-        def written(entry)
+        def written(entry, id)
           @written = entry.place
+          @written_at = [@written_at, id].max
         end
 
         # The connection is closed.

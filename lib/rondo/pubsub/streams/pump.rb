@@ -45,6 +45,7 @@ module Rondo
           Scripts::ALL.each do |script|
             @commands.ask(["SCRIPT", "LOAD", script]) { |reply| check(reply) }
           end
+          @mutex.synchronize { @tracks.check(@commands, @publisher.acknowledged) }
         end
 
         def check_version(reply)
@@ -92,8 +93,10 @@ module Rondo
           end
 
           @mutex.synchronize do
-            @publisher.written(entry) unless reply.is_a?(Redis::Replies::Refusal)
-            @tracks.see(reply) if reply.is_a?(Integer)
+            if reply.is_a?(Integer)
+              @publisher.written(entry, reply)
+              @tracks.see(reply)
+            end
           end
           answered(entry, reply)
         end

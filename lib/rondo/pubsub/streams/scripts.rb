@@ -98,7 +98,28 @@ module Rondo
         # KEYS: begin, clock. ARGV: highest id known. Answers with the last id that was given.
         CLOCK = "#{TIMES}return text(math.max(clock, began))\n".freeze
 
-        ALL = [PUBLISH, READ, CLOCK].freeze
+        # What is known here is compared with Redis for so many microseconds: longer than that it may have expired there.
+        MEMORY = LAST_TTL * 1000 / 2
+
+        # KEYS: begin, clock, by, m, s. ARGV: highest id known, last number of the publisher that was acknowledged, its id,
+        # last message of the channel that was delivered. A Redis that lacks one of them went back, as a replica does that
+        # was behind when it became the master: it begins anew, so that everybody is told. Answers with begin.
+        CHECK = (TIMES + <<~LUA).freeze
+          local number, at, newest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+          local lost = at > began and now - at < #{MEMORY} and tonumber(redis.call('HGET', KEYS[3], 'number') or -1) < number
+          if newest > began and now - newest < #{MEMORY} and #redis.call('XRANGE', KEYS[5], ARGV[4], ARGV[4]) == 0 then
+            lost = lost or tonumber(redis.call('GET', KEYS[4]) or 0) < newest
+                        or #redis.call('XRANGE', KEYS[5], '-', ARGV[4], 'COUNT', 1) > 0
+          end
+          if lost then
+            began = math.max(now, clock + 1, tonumber(ARGV[1]) + 1)
+            redis.call('SET', KEYS[1], text(began))
+            redis.call('SET', KEYS[2], text(began))
+          end
+          return text(began)
+        LUA
+
+        ALL = [PUBLISH, READ, CLOCK, CHECK].freeze
         SHA = ALL.to_h { |script| [script, Digest::SHA1.hexdigest(script)] }.freeze
 
         # Of one application in one Redis.
