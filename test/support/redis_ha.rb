@@ -59,8 +59,8 @@ class RedisFailover
   def initialize(*words, replicas: 1, password: nil, sentinel_password: nil)
     @password = password
     master = RedisServer.new(*words)
-    words = [*words, "--replicaof", "127.0.0.1", master.port.to_s]
-    @nodes = [master, *Array.new(replicas) { RedisServer.new(*words) }]
+    others = Array.new(replicas) { RedisServer.new(*words, "--replicaof", "127.0.0.1", master.port.to_s) }
+    @nodes = [master, *others]
     @sentinels = Array.new(3) { RedisSentinel.new(master.port, password: password, own_password: sentinel_password) }
     wait("replicas and Sentinels know each other") { whole? }
   end
@@ -89,6 +89,10 @@ class RedisFailover
   def bring_back(node)
     node.start
     node.cli("REPLICAOF", "127.0.0.1", master.port.to_s)
+    wait_until_whole
+  end
+
+  def wait_until_whole
     wait("all are there again") { whole? }
   end
 

@@ -38,16 +38,19 @@ module Rondo
       # @return [String] where Redis is, without the password
       attr_reader :name
 
-      # @param url [String] redis://USER:PASSWORD@HOST:PORT/DATABASE, rediss:// for TLS,
-      #   unix:///PATH?db=DATABASE
+      # @param url [String] redis://USER:PASSWORD@HOST:PORT/DATABASE, rediss:// for TLS, unix:///PATH?db=DATABASE,
+      #   redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DATABASE,
+      #   redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT
       # @param ping [Numeric] seconds of silence after which a connection is pinged
       # @param timeout [Numeric] seconds to connect, and for each reply
       # @param queue [Integer] messages and commands kept while Redis is away
       # @param queue_bytes [Integer] and their bytes
       # @param reply_max [Integer] bytes of a reply, or of a message
       # @param log [Logger]
-      # @param options [Hash] further ones of RedisClient.config, such as `ssl_params: { ca_file: "ca.pem" }`
-      # @raise [ConfigurationError] the gem is missing, or the URL is not valid
+      # @param options [Hash] password_file, ca_file, cert, key, sentinel_username, sentinel_password,
+      #   sentinel_password_file, sentinel_tls, as in an address (docs/PUSH.md); and further ones of
+      #   RedisClient.config, such as `ssl_params: { ca_file: "ca.pem" }`
+      # @raise [ConfigurationError] the gem is missing, the URL is not valid, or a file cannot be read
       def initialize(url, ping: 10, timeout: 5, queue: 10_000, queue_bytes: 64 << 20, reply_max: 16 << 20,
                      log: PubSub.log, **options)
         super()

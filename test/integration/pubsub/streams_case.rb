@@ -16,7 +16,10 @@ class StreamsCase < ShellCase
     class Feed
       def initialize(names) = @names = names
       def on_open(client)
-        @names.each { |name| client.subscribe(name) }
+        @names.each do |name|
+          pattern = name.delete_prefix("pattern:")
+          client.subscribe(pattern, match: (:redis if pattern != name))
+        end
         client.write("open")
       end
       # The name is as good a key as any other String.

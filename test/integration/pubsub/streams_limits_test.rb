@@ -68,7 +68,7 @@ class StreamsLimitsTest < StreamsCase
   def place(number, before:, acknowledged:)
     keys = Scripts::Keys.new(nil)
     names = [*keys.times, keys.by("p"), *keys.of("x")]
-    words = [0, "x", number, before, 0, 10, 0, "t", "m", acknowledged]
+    words = [0, "x", number, before, 0, 10, 0, "t", "m", acknowledged, ""]
     @redis.cli("EVAL", Scripts::PUBLISH, names.size.to_s, *names, *words.map(&:to_s))
   end
 end

@@ -127,6 +127,11 @@ module Rondo
           nil
         end
 
+        # @return [String] without what is sent
+        def inspect
+          "#<#{self.class} #{@config.server_url}>"
+        end
+
         # @param words [Array<#to_s>]
         # @return [String] the command on the wire
         def self.encode(words)

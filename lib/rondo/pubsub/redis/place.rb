@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Where connections go: to the one Redis of an address. Others find a node first: sentinels.rb, cluster.rb. On the
+# Where connections go: to the one Redis of an address. Others find a node first: sentinels.rb, cluster_nodes.rb. On the
 # engine's thread (pump.rb), which may wait here, by deadlines.
 # SPDX-License-Identifier: MIT
 
@@ -25,7 +25,7 @@ module Rondo
         def self.of(address, tag)
           case address.kind
           when :sentinel then Sentinels.new(address)
-          when :cluster then Cluster.new(address, tag)
+          when :cluster then ClusterNodes.new(address, tag)
           else new(address)
           end
         end
@@ -51,6 +51,11 @@ module Rondo
         # @param message [String] of a refusal
         # @return [Boolean] whether another node is to be asked
         def elsewhere?(_message)
+          false
+        end
+
+        # @return [Boolean] whether a message can be published for one slot of a cluster only
+        def sharded?
           false
         end
 
@@ -84,4 +89,4 @@ module Rondo
 end
 
 require "rondo/pubsub/redis/sentinels"
-require "rondo/pubsub/redis/cluster"
+require "rondo/pubsub/redis/cluster_nodes"

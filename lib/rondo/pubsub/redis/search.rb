@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Asks several servers in turn where a node is, and connects only to one that says that it is a master. Each question
-# has a deadline. The base of sentinels.rb and cluster.rb.
+# has a deadline. The base of sentinels.rb and cluster_nodes.rb.
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
@@ -17,7 +17,7 @@ module Rondo
         SECONDS = 2.0
         # Servers that are asked for one attempt.
         ASKED = 8
-        LONGEST_PAUSE = 1.0
+        LONGEST_PAUSE = 0.5
         # Bytes of an answer, and of the reason that a server gives.
         REPLY_MAX = 4 << 20
         REASON_MAX = 200
@@ -47,7 +47,6 @@ module Rondo
 
         # @see Place#link
         def link(**terms, &)
-          checks = [[["ROLE"], method(:check_role)]]
           Link.new(config(*@node), **terms, checks: checks, &)
         rescue Link::Refused => e
           raise e
@@ -81,6 +80,11 @@ module Rondo
           raise Link::Broken, "it names no address" unless is_right && port.to_i.between?(1, 65_535)
 
           [host.b.force_encoding(Encoding::UTF_8), port.to_i]
+        end
+
+        # Commands on each new connection.
+        def checks
+          [[["ROLE"], method(:check_role)]]
         end
 
         def check_role(reply)

@@ -60,15 +60,16 @@ module Rondo
 
         # It is encoded when it is sent, because it names the message before it that Redis has.
         # @param entry [Kept]
+        # @param is_sharded [Boolean] see {Place#sharded?}
         # @return [String] the command
-        def encode(entry)
+        def encode(entry, is_sharded = false) # rubocop:disable Style/OptionalBooleanParameter
           before = @sent
           @sent = entry.place
           channel = entry.channel
           terms = entry.terms
           keys = [*@keys.times, @keys.by(@name), *@keys.of(channel)]
           words = [@tracks.seen, @keys.channel(channel), entry.place, before, @tracks.last_of(channel), terms.messages,
-                   terms.ttl_ms, entry.kind, entry.bytes, @written]
+                   terms.ttl_ms, entry.kind, entry.bytes, @written, is_sharded ? @keys.shard(channel) : ""]
           Redis::Link.encode(Scripts.call(Scripts::PUBLISH, keys, words))
         end
 

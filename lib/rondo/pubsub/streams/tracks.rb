@@ -196,9 +196,11 @@ module Rondo
 
         # The last message that was delivered here, or will be. A Redis that went back lacks it before any other one.
         def newest
-          delivered = @tracks.each_value.map { |track| [track.channel, track.newest || 0] }
-          held = @held.select(&:text).map { |item| [item.channel, item.id] }
-          [["", 0], *delivered, *held].max_by(&:last)
+          track = @tracks.each_value.max_by { |each| each.newest || 0 }
+          item = @held.max_by { |each| each.text ? each.id : 0 }
+          return [item.channel, item.id] if item&.text && item.id > (track&.newest || 0)
+
+          track&.newest ? [track.channel, track.newest] : ["", 0]
         end
 
         # ---- the clock ----

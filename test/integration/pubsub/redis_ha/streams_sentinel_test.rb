@@ -22,6 +22,19 @@ class StreamsSentinelTest < FailoverCase
     @pair.each { |each| assert_one_line_for_each_outage(each.log) }
   end
 
+  # It still takes itself for the master when it goes on, until a Sentinel tells it.
+  def test_a_master_hangs_and_goes_on
+    begin_publishing
+    gone = @redis.master
+    gone.freeze_process
+    @pair.each { |each| each.wait_for_log(/not available: no answer within .*available again after [\d.]+ s: the master is (?!127\.0\.0\.1:#{gone.port}$)/m) }
+    wait_for_progress
+    gone.thaw
+    wait_for_progress
+    @redis.wait_until_whole if ROUNDS > 1
+    finish_and_check
+  end
+
   private
 
   # Sentinels may change their mind once more, so there may be more outages than kills.

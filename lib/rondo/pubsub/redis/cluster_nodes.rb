@@ -11,7 +11,7 @@ module Rondo
   module PubSub
     class Redis < Engine
       # @api private
-      class Cluster < Search
+      class ClusterNodes < Search
         SLOTS = 16_384
         # Nodes that are remembered, beside those of the address.
         KNOWN_MAX = 64
@@ -24,7 +24,7 @@ module Rondo
         def initialize(address, tag)
           super(address)
           @tag = tag
-          @slot = Cluster.slot(tag)
+          @slot = ClusterNodes.slot(tag)
           @known = []
           @turn = 0
         end
@@ -51,6 +51,12 @@ module Rondo
           nil # the others know, too
         end
 
+        # Redis has that since version 7. All who use a slot are at one node, so they agree.
+        # @see Place#sharded?
+        def sharded?
+          @is_sharded
+        end
+
         # @see Place#explain
         def explain(message)
           return message unless message.start_with?("MOVED ", "ASK ", "CROSSSLOT ")
@@ -59,6 +65,16 @@ module Rondo
         end
 
         private
+
+        def checks
+          [*super, [%w[INFO server], method(:check_version)]]
+        end
+
+        def check_version(reply)
+          raise Link::Refused, "INFO: #{reply.message}" if reply.is_a?(Replies::Refusal)
+
+          @is_sharded = reply.to_s[/^redis_version:(\d+)/, 1].to_i >= 7
+        end
 
         def candidates
           all = [*@known, *@address.nodes].uniq
