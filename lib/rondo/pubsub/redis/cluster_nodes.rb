@@ -59,7 +59,7 @@ module Rondo
 
         # @see Place#explain
         def explain(message)
-          return message unless message.start_with?("MOVED ", "ASK ", "CROSSSLOT ")
+          return message if elsewhere?(message) || !message.start_with?("MOVED ", "ASK ", "CROSSSLOT ")
 
           "#{message} (of a Redis Cluster only the node of keys with {#{@tag}} in their names is connected)"
         end

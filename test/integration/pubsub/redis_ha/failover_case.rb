@@ -61,6 +61,12 @@ class FailoverCase < StreamsCase
     @crowd.each { |each| each.seen.clear }
   end
 
+  # One client goes on at the other server.
+  def change_sides
+    @sides = @sides.to_i + 1
+    @crowd.last.open(@pair[@sides % 2], CHANNEL)
+  end
+
   # Every client has messages of both servers that were published from now on.
   def wait_for_progress
     marks = @publishers.map { |each| each.sent.size + 1 }

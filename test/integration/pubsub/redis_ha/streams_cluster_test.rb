@@ -35,6 +35,7 @@ class StreamsClusterTest < FailoverCase
       from = @pair.map { |each| each.log.bytesize }
       gone.kill
       @pair.zip(from) { |each, at| each.wait_for_log(/is available again after [\d.]+ s: slot \d+ is at \S+$/, from: at) }
+      change_sides
       wait_for_progress
       @redis.bring_back(gone) unless round == ROUNDS - 1
     end

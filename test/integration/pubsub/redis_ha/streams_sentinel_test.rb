@@ -13,6 +13,7 @@ class StreamsSentinelTest < FailoverCase
       from = @pair.map { |each| each.log.bytesize }
       gone.kill
       @pair.zip(from) { |each, at| each.wait_for_log(/is available again after [\d.]+ s: the master is (\S+)$/, from: at) }
+      change_sides
       wait_for_progress
       next if round == ROUNDS - 1
 

@@ -94,6 +94,8 @@ class RedisSearchTest < Minitest::Test
     ["MOVED 1 a:1", "ERR READONLY", "OOM x", "MOVED #{SLOT}"].each { |text| refute cluster.elsewhere?(text), text }
     ["MOVED #{SLOT} \n:1", "MOVED #{SLOT} a:99999", "MOVED"].each { |text| cluster.gone(text) } # no reason to fail
     refute place("redis://h", {}).elsewhere?("READONLY x")
+    assert_equal elsewhere, elsewhere.map { |text| cluster.explain(text) }
+    assert_match(/\AMOVED 1 a:1 \(of a Redis Cluster only the node of keys with \{rondo\}/, cluster.explain("MOVED 1 a:1"))
   end
 
   def test_which_clusters_have_shards
