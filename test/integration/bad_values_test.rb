@@ -34,6 +34,19 @@ class BadValuesTest < ShellCase
     "--keep-alive" => ["soon", /keep_alive_timeout_ms must be a number of seconds, or a time such as "500ms", "30s"/],
     "--max-body" => ["20x", /max_body_bytes must be a size such as "512k", "20m" or "1g", not "20x"/], "--max-head" => ["1b", /max_head_bytes 1b is not between/]
   }.freeze
+  # Address of Redis => what the line says.
+  REDIS = {
+    "redis+sentinel://127.0.0.1" => /this is not the address of a Redis server: redis\+sentinel:..127\.0\.0\.1$/,
+    "redis+cluster://:secret@h:0" => /this is not the address of a Redis server: redis\+cluster:..h:0$/,
+    "redis+cluster://h?master=x" => /the address of Redis has an option that is none: master$/,
+    "redis://h?sentinel_password=secret" => /the address of Redis: sentinel_password needs an address with \+sentinel$/,
+    "redis+sentinel://h/main?sentinel_tls=maybe" => /the address of Redis: sentinel_tls is yes or no$/,
+    "redis://h?password_file=#{NOWHERE}" => /Redis: cannot read #{NOWHERE}: Not a directory$/,
+    "redis+sentinel://h/main?sentinel_password_file=/dev/null" => %r{Redis: not a file: /dev/null$},
+    "rediss://h?ca_file=#{NOWHERE}" => /Redis: cannot read #{NOWHERE}: Not a directory$/,
+    "rediss://h?cert=#{__FILE__}" => /Redis: the certificates of the address cannot be used: /,
+    "redis://h?key=#{__FILE__}" => /the address of Redis: key needs an address with rediss$/
+  }.freeze
   # Any text is a value of these, or a list of folders that may come to be.
   FREE = %w[--environment --tag --tls-eab-kid --restart-cmd --include --extra-runtime-dependencies].freeze
   # Further words for an address: its place has to be there.
@@ -51,6 +64,10 @@ class BadValuesTest < ShellCase
 
   def test_places_of_addresses
     PLACES.each { |uri, line| assert_refused line, "-b", uri }
+  end
+
+  def test_addresses_of_redis
+    REDIS.each { |address, line| refute_includes assert_refused(line, "-p", "0", "-r", address).err, "secret" }
   end
 
   def test_a_cluster_ends_before_it_loads_as_well
@@ -97,5 +114,6 @@ class BadValuesTest < ShellCase
     assert_match(/\Arondo: .*\n\z/, result.err, "one line")
     assert_empty result.out
     refute_path_exists File.join(@folder, "loaded"), words.inspect
+    result
   end
 end

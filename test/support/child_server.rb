@@ -49,6 +49,11 @@ class ChildServer
     @waiter.join
   end
 
+  # @return [Boolean]
+  def alive?
+    @waiter.alive?
+  end
+
   def freeze_process
     Halted.halt(@pid)
   end

@@ -137,6 +137,7 @@ module StreamsModel
       when Scripts::PUBLISH then publish(keys, *words)
       when Scripts::READ then read(keys, *words)
       when Scripts::CLOCK then [@clock, @began].max.to_s
+      when Scripts::CHECK then check(keys, *words.map(&:to_i))
       end
     end
 
@@ -155,6 +156,16 @@ module StreamsModel
       return Refusal.new(OOM) if @is_full
 
       write(keys[2], number.to_i, channel, known.to_i, last.to_i, size.to_i, kind, text)
+    end
+
+    def check(keys, known, number, at, newest)
+      channel = keys[3].split(":m:", 2).last.to_s
+      lost = at > @began && @by.fetch(keys[2], -1) < number
+      if newest > @began && @streams[channel].none? { |row| row.id == newest }
+        lost ||= @last[channel] < newest || @streams[channel].any? { |row| row.id < newest }
+      end
+      @clock = @began = [@now, @clock + 1, known + 1].max if lost
+      @began.to_s
     end
 
     def write(by, number, channel, known, last, size, kind, text) # rubocop:disable Metrics/ParameterLists
@@ -287,6 +298,7 @@ module StreamsModel
       @changes = @followed.each_key.map { |channel| ["SUBSCRIBE", channel] }
       @asked = @confirmed = 0
       @is_new = true
+      @tracks.check(@commands, @publisher.acknowledged)
     end
 
     def send_changes
@@ -309,7 +321,7 @@ module StreamsModel
         @refused = entry
         raise Rondo::PubSub::Redis::Link::Refused, reply.message
       end
-      @publisher.written(entry)
+      @publisher.written(entry, reply)
       @tracks.see(reply)
     end
 

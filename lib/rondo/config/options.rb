@@ -310,7 +310,7 @@ module Rondo
       row(:raise_exception_on_sigterm, :switch, true, "bool", "after TERM, end with the status of SIGTERM"),
       row(:redis_url, :text, nil, "URL",
           "Redis that carries published messages to other machines: redis://USER:PASSWORD@HOST:PORT/DATABASE, " \
-          "rediss:// for TLS, unix:///PATH",
+          "rediss:// for TLS, unix:///PATH, redis+sentinel://HOST,HOST/MASTER, redis+cluster://HOST,HOST",
           flag: "-r, --redis URL", group: :processes, help: "pub/sub between machines",
           env: %w[RONDO_REDIS_URL REDIS_URL], example: 'redis_url "redis://localhost:6379"'),
       row(:redis_streams, :text, nil, "URL",

@@ -31,28 +31,33 @@ module Rondo
       # Bytes of a message that a subscription of the longest pattern adds to it.
       # @api private
       RETURN_EXTRA = 1100
-      # What a URL begins with.
+      # In a cluster the connections go to the node of this hash tag.
       # @api private
-      ADDRESS = %r{\A(rediss?://|unix://.)}
+      TAG = "rondo"
 
       # @return [String] where Redis is, without the password
       attr_reader :name
 
-      # @param url [String] redis://USER:PASSWORD@HOST:PORT/DATABASE, rediss:// for TLS,
-      #   unix:///PATH?db=DATABASE
+      # @param url [String] redis://USER:PASSWORD@HOST:PORT/DATABASE, rediss:// for TLS, unix:///PATH?db=DATABASE,
+      #   redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/MASTER/DATABASE,
+      #   redis+cluster://USER:PASSWORD@HOST:PORT,HOST:PORT
       # @param ping [Numeric] seconds of silence after which a connection is pinged
       # @param timeout [Numeric] seconds to connect, and for each reply
       # @param queue [Integer] messages and commands kept while Redis is away
       # @param queue_bytes [Integer] and their bytes
       # @param reply_max [Integer] bytes of a reply, or of a message
       # @param log [Logger]
-      # @param options [Hash] further ones of RedisClient.config, such as `ssl_params: { ca_file: "ca.pem" }`
-      # @raise [ConfigurationError] the gem is missing, or the URL is not valid
+      # @param options [Hash] password_file, ca_file, cert, key, sentinel_username, sentinel_password,
+      #   sentinel_password_file, sentinel_tls, as in an address (docs/PUSH.md); and further ones of
+      #   RedisClient.config, such as `ssl_params: { ca_file: "ca.pem" }`
+      # @raise [ConfigurationError] the gem is missing, the URL is not valid, or a file cannot be read
       def initialize(url, ping: 10, timeout: 5, queue: 10_000, queue_bytes: 64 << 20, reply_max: 16 << 20,
                      log: PubSub.log, **options)
         super()
-        @config = Redis.config(url, options)
-        @name = "Redis at #{@config.server_url}"
+        require "rondo/pubsub/redis/address"
+        @tag ||= TAG
+        @address = Address.new(url, options)
+        @name = "Redis at #{@address.name}"
         @terms = { ping: ping, timeout: timeout, reply_max: reply_max }
         @limits = [queue, queue_bytes]
         @log = log
@@ -160,30 +165,6 @@ module Rondo
         @mutex.synchronize { @outbox.count }
       end
 
-      # @api private
-      # @param url [String]
-      # @param options [Hash]
-      # @return [RedisClient::Config]
-      # @raise [ConfigurationError] of one line, in which there is no password
-      def self.config(url, options = {})
-        require "redis-client"
-        require "rondo/pubsub/redis/pump" # which needs openssl, as the gem does
-        config = ::RedisClient.config(url: url, protocol: 2, **options)
-        return config if ADDRESS.match?(url.to_s) && (config.path || config.port.between?(1, 65_535))
-
-        raise ArgumentError
-      rescue LoadError
-        raise ConfigurationError, "Redis needs the gem redis-client: add it to the Gemfile"
-      rescue ArgumentError, URI::Error
-        raise ConfigurationError, "this is not the address of a Redis server: #{without_credentials(url.to_s)}"
-      end
-
-      # Of an address that may be none: whatever stands before an @.
-      def self.without_credentials(url)
-        url.sub(%r{\A([a-z]+://)?.*@}mi) { Regexp.last_match(1) }
-      end
-      private_class_method :without_credentials
-
       # @return [String] without the password
       def inspect
         "#<#{self.class} #{@name}>"
@@ -198,7 +179,8 @@ module Rondo
         @closed = false
         @outbox = Outbox.new(*@limits, on_lost: method(:lost))
         @subscriptions = Subscriptions.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
-        @outage = Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
+        @place = Place.of(@address, @tag)
+        @outage = Outage.new(@name, @log, @place.longest_pause) { @mutex.synchronize { @changed.broadcast } }
         @replies = Thread::Queue.new
         @reader = nil
       end
@@ -230,7 +212,7 @@ module Rondo
       end
 
       def new_pump(&)
-        Pump.new(@config, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &)
+        Pump.new(@place, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &)
       end
 
       def named_thread(name, &block)
@@ -283,8 +265,9 @@ module Rondo
 
       def answered(entry, reply)
         if reply.is_a?(Replies::Refusal)
-          @outage.refused(reply.message) if entry.publish
-          reply = Error.new(reply.message)
+          message = @place.explain(reply.message)
+          @outage.refused(message) if entry.publish
+          reply = Error.new(message)
         end
         resolve(entry, reply)
         @mutex.synchronize { drained if @outbox.empty? }

@@ -26,6 +26,7 @@ module Rondo
                                     "not #{prefix.inspect}"
         end
         @keys = Scripts::Keys.new(prefix)
+        @tag = Scripts::Keys.tag(prefix)
         super(url, **options)
       end
 
@@ -41,7 +42,10 @@ module Rondo
       def subscribe(channel, is_pattern, after = 0)
         queue do
           @subscriptions.add(@keys.channel(channel), is_pattern ? true : false)
-          @tracks.follow(channel, after) if after.positive?
+          next unless after.positive?
+
+          @subscriptions.add(@keys.shard(channel), :shard) if @address.kind == :cluster
+          @tracks.follow(channel, after)
         end
       end
 
@@ -51,6 +55,7 @@ module Rondo
       def unsubscribe(channel, is_pattern)
         queue do
           @subscriptions.remove(@keys.channel(channel), is_pattern ? true : false)
+          @subscriptions.remove(@keys.shard(channel), :shard) unless is_pattern
           @tracks.forget(channel) unless is_pattern
         end
       end
@@ -94,11 +99,13 @@ module Rondo
         @tracks = Tracks.new(@keys, self)
         @publisher = Publisher.new(@keys, @tracks)
         @subscriptions = Subscribed.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
+        @subscriptions.place = @place
+        @subscriptions.keys = @keys
         @subscriptions.on_connected = -> { @mutex.synchronize { @tracks.connected } }
       end
 
       def new_pump(&)
-        StreamPump.new(@config, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &).tap do |pump|
+        StreamPump.new(@place, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &).tap do |pump|
           pump.tracks = @tracks
           pump.publisher = @publisher
         end

@@ -16,7 +16,10 @@ class StreamsCase < ShellCase
     class Feed
       def initialize(names) = @names = names
       def on_open(client)
-        @names.each { |name| client.subscribe(name) }
+        @names.each do |name|
+          pattern = name.delete_prefix("pattern:")
+          client.subscribe(pattern, match: (:redis if pattern != name))
+        end
         client.write("open")
       end
       # The name is as good a key as any other String.
@@ -62,17 +65,24 @@ class StreamsCase < ShellCase
 
     # Reads until the block is true.
     # @yieldreturn [Boolean]
-    def read_until(patience = ShellCase::PATIENCE)
-      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + patience
+    def read_until(patience = ShellCase::PATIENCE, &)
       take
-      until yield
+      wait(patience, &) or raise "only #{@seen.inspect} came, and #{@resets} resets"
+    end
+
+    # Reads until the block is true, or the time is up.
+    # @param seconds [Numeric]
+    # @return [Boolean]
+    def wait(seconds)
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      until (is_true = yield)
         left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        raise "only #{@seen.inspect} came, and #{@resets} resets" unless left.positive?
-        next unless @socket.wait_readable(left)
+        return false unless left.positive? && @socket.wait_readable(left)
 
         read_some
         take
       end
+      is_true
     end
 
     # @return [Boolean] the server has ended it
@@ -115,7 +125,7 @@ class StreamsCase < ShellCase
 
   def setup
     super
-    @redis = RedisServer.new(*redis_words)
+    @redis = new_redis
     @readers = []
     write "config.ru", self.class::APP
   end
@@ -127,6 +137,10 @@ class StreamsCase < ShellCase
   end
 
   private
+
+  def new_redis
+    RedisServer.new(*redis_words)
+  end
 
   def redis_words
     []

@@ -101,7 +101,7 @@ class StreamsLimitsTest < StreamsCase
   def place(number, before:, acknowledged:, text: "m", limit: 0, size: 10)
     keys = Scripts::Keys.new(nil)
     names = [*keys.times, keys.by("p"), *keys.of("x"), keys.bytes_of("x")]
-    words = [0, "x", number, before, 0, size, 0, "t", text, acknowledged, limit]
+    words = [0, "x", number, before, 0, size, 0, "t", text, acknowledged, limit, ""]
     @redis.cli("EVAL", Scripts::PUBLISH, names.size.to_s, *names, *words.map(&:to_s))
   end
 end

@@ -38,10 +38,12 @@ module Rondo
         # @param timeout [Numeric] seconds to open it, and for each reply
         # @param ping [Numeric] seconds of silence after which it is pinged
         # @param reply_max [Integer] bytes
+        # @param checks [Array<Array(Array<String>, #call)>] commands before it is ready; their replies
         # @yieldparam reply [Object] first of all; answers whether Redis said it unasked
         # @raise [Broken]
-        def initialize(config, timeout:, ping:, reply_max:, &on_push)
+        def initialize(config, timeout:, ping:, reply_max:, checks: [], &on_push)
           @config = config
+          @checks = checks
           @timeout = timeout
           @ping = ping
           @on_push = on_push
@@ -125,6 +127,11 @@ module Rondo
           nil
         end
 
+        # @return [String] without what is sent
+        def inspect
+          "#<#{self.class} #{@config.server_url}>"
+        end
+
         # @param words [Array<#to_s>]
         # @return [String] the command on the wire
         def self.encode(words)
@@ -158,7 +165,7 @@ module Rondo
         def open
           @io = @socket = open_socket
           secure if @config.ssl?
-        rescue SystemCallError, IOError, SocketError, OpenSSL::SSL::SSLError, OpenSSL::X509::StoreError => e
+        rescue SystemCallError, IOError, SocketError, OpenSSL::OpenSSLError => e
           @io&.close
           raise Broken, Link.reason(e)
         end
@@ -184,12 +191,16 @@ module Rondo
 
         # Only the answer to PING shows that the server works: a stopped process still accepts.
         def greet
-          [*@config.connection_prelude, ["PING"]].each do |words|
-            ask(words) do |reply|
-              raise Refused, Link.without_words(reply.message) if reply.is_a?(Replies::Refusal)
+          @config.connection_prelude.each { |words| expect(words) }
+          @checks.each { |words, check| ask(words, &check) }
+          expect(["PING"]) { @ready = true }
+        end
 
-              @ready = words.first == "PING"
-            end
+        def expect(words)
+          ask(words) do |reply|
+            raise Refused, Link.without_words(reply.message) if reply.is_a?(Replies::Refusal)
+
+            yield if block_given?
           end
         end
 

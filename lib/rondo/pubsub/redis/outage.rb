@@ -24,10 +24,12 @@ module Rondo
 
         # @param name [String] of Redis, without a password
         # @param log [Logger]
+        # @param longest [Float, nil] seconds between attempts
         # @yield whenever something has changed
-        def initialize(name, log, &on_change)
+        def initialize(name, log, longest = nil, &on_change)
           @name = name
           @log = log
+          @longest = longest || LONGEST
           @on_change = on_change
           @attempts = 0
           @next_attempt = @since = now
@@ -64,12 +66,13 @@ module Rondo
           @on_change.call
         end
 
+        # @param found [String, nil] which of several it is now
         # @return [void]
-        def over
+        def over(found = nil)
           @next_attempt = nil
           return if @is_here
 
-          say_over
+          say_over(found)
           @is_here = true
           @reason = nil
           @since = now
@@ -114,7 +117,7 @@ module Rondo
         end
 
         def delay
-          longest = [SHORTEST * (2**[@attempts, 10].min), LONGEST].min
+          longest = [SHORTEST * (2**[@attempts, 10].min), @longest].min
           longest * (1 - (rand * JITTER))
         end
 
@@ -123,10 +126,12 @@ module Rondo
           @log.error "! #{@name} is not available: #{reason}; trying again"
         end
 
-        def say_over
-          return @log.say "* #{@name}" unless @reason
+        def say_over(found)
+          found = ": #{found}" if found
+          return @log.say "* #{@name}#{found}" unless @reason
 
-          @log.say format("* %<name>s is available again after %<seconds>.1f s", name: @name, seconds: now - @since)
+          @log.say format("* %<name>s is available again after %<seconds>.1f s%<found>s",
+                          name: @name, seconds: now - @since, found: found)
         end
       end
     end

@@ -12,6 +12,7 @@
 require "rondo/pubsub/engine"
 require "rondo/pubsub/redis/link"
 require "rondo/pubsub/redis/outage"
+require "rondo/pubsub/redis/place"
 
 module Rondo
   module PubSub
@@ -23,7 +24,7 @@ module Rondo
         WINDOW = 1000
         WINDOW_BYTES = 262_144
 
-        # @param config [RedisClient::Config]
+        # @param place [Place]
         # @param outbox [Outbox]
         # @param subscriptions [Subscriptions]
         # @param mutex [Mutex] of the engine, guards both
@@ -31,8 +32,8 @@ module Rondo
         # @param terms [Hash] of {Link#initialize}
         # @yieldparam entry [Outbox::Entry] that was answered
         # @yieldparam reply [Object]
-        def initialize(config, outbox, subscriptions, mutex, outage:, **terms, &on_reply)
-          @config = config
+        def initialize(place, outbox, subscriptions, mutex, outage:, **terms, &on_reply)
+          @place = place
           @outbox = outbox
           @subscriptions = subscriptions
           @mutex = mutex
@@ -81,9 +82,9 @@ module Rondo
           feed_links
           wait
           [@commands, @listener].compact.each(&:turn)
-          @outage.over if whole?
+          @outage.over(@place.found) if whole?
         rescue Link::Broken => e
-          give_up_links(e.message, e.is_a?(Link::Refused))
+          give_up_links(e.message, e.is_a?(Link::Refused) && !@place.elsewhere?(e.message))
         rescue StandardError => e
           give_up_links("#{e.message} (#{e.class})")
         end
@@ -91,9 +92,12 @@ module Rondo
         # ---- links ----
 
         def open_links
-          @commands ||= Link.new(@config, **@terms)
+          unless @commands
+            @place.find
+            @commands = @place.link(**@terms)
+          end
           wanted = @mutex.synchronize { @subscriptions.wanted? }
-          @listener ||= Link.new(@config, **@terms) { |reply| @subscriptions.dispatch(reply) } if wanted
+          @listener ||= @place.link(**@terms) { |reply| @subscriptions.dispatch(reply) } if wanted
         end
 
         # One without the other is of no use.
@@ -102,9 +106,12 @@ module Rondo
           @mutex.synchronize do
             @subscriptions.forget_link
             @outbox.requeue(@commands.unanswered) if @commands
+            @outbox.put_back(@refused) if @refused
+            @refused = nil
           end
           @commands = @listener = nil
-          @outage.begin(reason, is_answer)
+          @place.gone(reason)
+          @outage.begin(@place.explain(reason), is_answer)
         end
 
         def whole?
@@ -130,7 +137,18 @@ module Rondo
         end
 
         def send_entry(entry)
-          @commands.ask_encoded(entry.bytes, entry) { |reply| answered(entry, reply) }
+          @commands.ask_encoded(entry.bytes, entry) { |reply| take_reply(entry, reply) }
+        end
+
+        # What another node will take goes first there.
+        def take_reply(entry, reply)
+          refuse(entry, reply.message) if reply.is_a?(Replies::Refusal) && @place.elsewhere?(reply.message)
+          answered(entry, reply)
+        end
+
+        def refuse(entry, reason)
+          @refused = entry
+          raise Link::Refused, reason
         end
 
         def answered(entry, reply)

@@ -17,7 +17,8 @@ module Rondo
       # @api private
       class Subscriptions
         VERBS = { [true, false] => "SUBSCRIBE", [false, false] => "UNSUBSCRIBE",
-                  [true, true] => "PSUBSCRIBE", [false, true] => "PUNSUBSCRIBE" }.freeze
+                  [true, true] => "PSUBSCRIBE", [false, true] => "PUNSUBSCRIBE",
+                  [true, :shard] => "SSUBSCRIBE", [false, :shard] => "SUNSUBSCRIBE" }.freeze
 
         # @return [Integer] number of the last change that was asked for
         attr_reader :asked

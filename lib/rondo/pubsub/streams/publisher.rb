@@ -34,7 +34,8 @@ module Rondo
       # @api private
       class Publisher
         # Redis does not write now, and will later.
-        LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b/
+        LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b|
+                 \A(MOVED|ASK)\ /x
 
         # @param keys [Scripts::Keys]
         # @param tracks [Tracks] knows which ids there are
@@ -44,6 +45,13 @@ module Rondo
           @name = SecureRandom.hex(8)
           @count = 0
           @sent = @written = -1
+          @written_at = 0
+        end
+
+        # What Redis has acknowledged.
+        # @return [Array(String, Integer, Integer)] key of this publisher, number of its last message, and the id
+        def acknowledged
+          [@keys.by(@name), @written, @written_at]
         end
 
         # @return [Integer] place of the next message
@@ -53,22 +61,26 @@ module Rondo
 
         # It is encoded when it is sent, because it names the message before it that Redis has.
         # @param entry [Kept]
+        # @param is_sharded [Boolean] see {Place#sharded?}
         # @return [String] the command
-        def encode(entry)
+        def encode(entry, is_sharded = false) # rubocop:disable Style/OptionalBooleanParameter
           before = @sent
           @sent = entry.place
           channel = entry.channel
           terms = entry.terms
           keys = [*@keys.times, @keys.by(@name), *@keys.of(channel), *(@keys.bytes_of(channel) if terms.limit)]
           words = [@tracks.seen, @keys.channel(channel), entry.place, before, @tracks.last_of(channel), terms.messages,
-                   terms.ttl_ms, entry.kind, entry.bytes, @written, terms.limit || 0]
+                   terms.ttl_ms, entry.kind, entry.bytes, @written, terms.limit || 0,
+                   is_sharded ? @keys.shard(channel) : ""]
           Redis::Link.encode(Scripts.call(Scripts::PUBLISH, keys, words))
         end
 
         # @param entry [Kept] Redis has written it
+        # @param id [Integer] 0: it had written it before
         # @return [void]
-        def written(entry)
+        def written(entry, id)
           @written = entry.place
+          @written_at = [@written_at, id].max
         end
 
         # The connection is closed.

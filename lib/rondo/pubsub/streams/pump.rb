@@ -16,12 +16,56 @@ module Rondo
       class Subscribed < Redis::Subscriptions
         # @return [#call]
         attr_accessor :on_connected
+        # @return [Redis::Place]
+        attr_writer :place
+        # @return [Scripts::Keys]
+        attr_writer :keys
 
         # @see Redis::Subscriptions#send_to
         def send_to(link)
           is_new = !@link.equal?(link)
+          link.ask(["SSUBSCRIBE", @keys.anchor]) { |reply| check(reply) } if is_new && @place.sharded?
           super
           link.ask(["PING"]) { on_connected.call } if is_new
+        end
+
+        # @see Redis::Subscriptions#dispatch
+        def dispatch(reply)
+          case reply
+          in ["smessage", String => name, String => message] then deliver_message(@keys.from_shard(name), message)
+          in ["sunsubscribe", *] then return left(reply[1])
+          else return super
+          end
+          true
+        end
+
+        # @see Redis::Subscriptions#forget_link
+        def forget_link
+          super
+          @leaving = 0
+        end
+
+        private
+
+        def check(reply)
+          raise Redis::Link::Refused, reply.message if reply.is_a?(Redis::Replies::Refusal)
+        end
+
+        # An answer, or Redis says by itself that this node does not have the slot any more.
+        def left(name)
+          raise Redis::Link::Broken, "the slot has moved" if @leaving.zero? || name == @keys.anchor
+
+          @leaving -= 1
+          false
+        end
+
+        # Without shards a channel has one name.
+        def ask(wanted, channel, kind)
+          return super unless kind == :shard
+          return unless @place.sharded?
+
+          @leaving += 1 unless wanted
+          super
         end
       end
 
@@ -45,6 +89,7 @@ module Rondo
           Scripts::ALL.each do |script|
             @commands.ask(["SCRIPT", "LOAD", script]) { |reply| check(reply) }
           end
+          @mutex.synchronize { @tracks.check(@commands, @publisher.acknowledged) }
         end
 
         def check_version(reply)
@@ -61,8 +106,6 @@ module Rondo
         def give_up_links(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
           super
           @mutex.synchronize do
-            @outbox.put_back(@refused) if @refused
-            @refused = nil
             @tracks.forget_link
             @publisher.forget_link
           end
@@ -84,19 +127,20 @@ module Rondo
         def send_entry(entry)
           return super unless entry.is_a?(Kept)
 
-          @commands.ask_encoded(@publisher.encode(entry), entry) { |reply| written(entry, reply) }
+          @commands.ask_encoded(@publisher.encode(entry, @place.sharded?), entry) { |reply| written(entry, reply) }
         end
 
         # What Redis does not write now goes first when it does.
         def written(entry, reply)
           if reply.is_a?(Redis::Replies::Refusal) && Publisher::LATER.match?(reply.message)
-            @refused = entry
-            raise Redis::Link::Refused, reply.message
+            refuse(entry, reply.message)
           end
 
           @mutex.synchronize do
-            @publisher.written(entry) unless reply.is_a?(Redis::Replies::Refusal)
-            @tracks.see(reply) if reply.is_a?(Integer)
+            if reply.is_a?(Integer)
+              @publisher.written(entry, reply)
+              @tracks.see(reply)
+            end
           end
           answered(entry, reply)
         end

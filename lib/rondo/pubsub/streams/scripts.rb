@@ -46,9 +46,9 @@ module Rondo
         LUA
 
         # KEYS: begin, clock, by, m, s, b. ARGV: highest id known, channel, number, number before it, last id known of
-        # the channel, size, ttl in ms, kind, message, number up to which the publisher has answers, limit of bytes.
-        # Answers with the id, or 0 for a message that was written before. What was acknowledged and is lost is not
-        # waited for.
+        # the channel, size, ttl in ms, kind, message, number up to which the publisher has answers, limit of bytes,
+        # channel of the shard or nothing. Answers with the id, or 0 for a message that was written before. What was
+        # acknowledged and is lost is not waited for. In a shard only patterns need that the message goes to all nodes.
         PUBLISH = (TIMES + <<~LUA).freeze
           local written = tonumber(redis.call('HGET', KEYS[3], 'number') or -1)
           local number, before = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -91,7 +91,10 @@ module Rondo
           redis.call('HSET', KEYS[3], 'number', ARGV[3])
           redis.call('EXPIRE', KEYS[3], #{PUBLISHER_TTL})
           local head = '\\0rondo ' .. text(began) .. ' ' .. previous .. ' ' .. id .. ' ' .. ARGV[8] .. '\\n'
-          redis.call('PUBLISH', ARGV[2], head .. ARGV[9])
+          if ARGV[12] ~= '' then redis.call('SPUBLISH', ARGV[12], head .. ARGV[9]) end
+          if ARGV[12] == '' or redis.call('PUBSUB', 'NUMPAT') > 0 then
+            redis.call('PUBLISH', ARGV[2], head .. ARGV[9])
+          end
           return tonumber(id)
         LUA
 
@@ -121,15 +124,44 @@ module Rondo
         # KEYS: begin, clock. ARGV: highest id known. Answers with the last id that was given.
         CLOCK = "#{TIMES}return text(math.max(clock, began))\n".freeze
 
-        ALL = [PUBLISH, READ, CLOCK].freeze
+        # What is known here is compared with Redis for so many microseconds: then it may have expired there.
+        MEMORY = LAST_TTL * 1000 / 2
+
+        # KEYS: begin, clock, by, m, s. ARGV: highest id known, last number of the publisher that was acknowledged, its
+        # id, last message of the channel that was delivered. A Redis that lacks one of them went back, as a replica
+        # does that was behind when it became the master: it begins anew, and everybody is told. Answers: begin.
+        CHECK = (TIMES + <<~LUA).freeze
+          local number, at, newest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+          local function known(id) return id > began and now - id < #{MEMORY} end
+          local written = tonumber(redis.call('HGET', KEYS[3], 'number') or -1)
+          local lost = known(at) and written < number
+          if known(newest) and #redis.call('XRANGE', KEYS[5], ARGV[4], ARGV[4]) == 0 then
+            lost = lost or tonumber(redis.call('GET', KEYS[4]) or 0) < newest
+            lost = lost or #redis.call('XRANGE', KEYS[5], '-', ARGV[4], 'COUNT', 1) > 0
+          end
+          if lost then
+            began = math.max(now, clock + 1, tonumber(ARGV[1]) + 1)
+            redis.call('SET', KEYS[1], text(began))
+            redis.call('SET', KEYS[2], text(began))
+          end
+          return text(began)
+        LUA
+
+        ALL = [PUBLISH, READ, CLOCK, CHECK].freeze
         SHA = ALL.to_h { |script| [script, Digest::SHA1.hexdigest(script)] }.freeze
 
         # Of one application in one Redis.
         class Keys
           # @param prefix [String, nil]
           def initialize(prefix)
-            @tag = "{rondo#{":#{prefix}" if prefix}}:".b
+            @tag = "{#{Keys.tag(prefix)}}:".b
             @channels = prefix ? "#{prefix}:".b : "".b
+          end
+
+          # @param prefix [String, nil]
+          # @return [String] what stands in all keys, in braces
+          def self.tag(prefix)
+            "rondo#{":#{prefix}" if prefix}"
           end
 
           # @return [Array<String>] of begin and clock
@@ -159,6 +191,23 @@ module Rondo
           # @return [String] what it is called in Redis
           def channel(channel)
             @channels + channel.b
+          end
+
+          # @param channel [String]
+          # @return [String] what it is called in a shard of a cluster
+          def shard(channel)
+            "#{@tag}c:".b << channel.b
+          end
+
+          # @return [String] a channel of the shard that every server listens to: when the slot moves, it is told
+          def anchor
+            "#{@tag}anchor"
+          end
+
+          # @param name [String] in a shard
+          # @return [String] what the channel is called in Redis
+          def from_shard(name)
+            channel(name.b.delete_prefix("#{@tag}c:"))
           end
 
           # @param name [String] in Redis

@@ -108,6 +108,17 @@ module Rondo
           end
         end
 
+        # Whether Redis still has what it gave, before anything else is asked.
+        # @param commands [Link]
+        # @param acknowledged [Array] of {Publisher#acknowledged}
+        # @return [void]
+        def check(commands, acknowledged)
+          by, *numbers = acknowledged
+          channel, id = newest
+          keys = [*@keys.times, by, *@keys.of(channel)]
+          ask_script(commands, Scripts::CHECK, keys, [@seen, *numbers, id]) { |reply| see(reply.to_i) }
+        end
+
         # All subscriptions are confirmed on a new connection.
         # @return [void]
         def connected
@@ -183,6 +194,15 @@ module Rondo
           kind == "t" ? bytes.force_encoding(Encoding::UTF_8) : bytes
         end
 
+        # The last message that was delivered here, or will be. A Redis that went back lacks it before any other one.
+        def newest
+          track = @tracks.each_value.max_by { |each| each.newest || 0 }
+          item = @held.max_by { |each| each.text ? each.id : 0 }
+          return [item.channel, item.id] if item&.text && item.id > (track&.newest || 0)
+
+          track&.newest ? [track.channel, track.newest] : ["", 0]
+        end
+
         # ---- the clock ----
 
         def ask_clock(commands)
@@ -244,8 +264,9 @@ module Rondo
           began, clock, _now, last, more, found = reply
           see(clock.to_i)
           @reading.delete(track.channel)
-          note_hole(track.channel, after, began.to_i, found, last.to_i)
-          found.each do |id, previous, kind, text|
+          whole = found.reject { |id, *| id.to_i < began.to_i } # what is older is part of the gap
+          note_hole(track.channel, after, began.to_i, whole, last.to_i)
+          whole.each do |id, previous, kind, text|
             @filled << Item.new(track.channel, began.to_i, previous.to_i, id.to_i, kind, text)
           end
           @wanted[track.channel] = found.last.first.to_i if more == 1
@@ -257,7 +278,7 @@ module Rondo
           floor = began > after ? began : 0
           at = after
           found.each do |id, previous, *|
-            floor = previous.to_i if previous.to_i > at
+            floor = [floor, previous.to_i].max if previous.to_i > at
             at = id.to_i
           end
           floor = [floor, last].max if found.empty? && last > after
@@ -376,6 +397,7 @@ module Rondo
 
         # From the last hole on.
         def whole_part(items, began, last)
+          items = items.select { |item| item.id > began }
           floor = items.empty? ? [began, last].max : [began, items.first.previous].max
           from = 0
           items.each_cons(2).with_index do |(one, two), index|

@@ -78,8 +78,15 @@ class StreamsHistoriesTest < Minitest::Test
       when :full then @redis.is_full = !@redis.is_full
       when :stick then server.is_stuck = !server.is_stuck
       when :leave then @random.rand(2).zero? ? @saved = @redis.snapshot : nil
-      when :back then @redis.restore(@saved) if @saved
+      when :back then go_back if @saved
       end
+    end
+
+    # A replica that is behind becomes the master: nothing of the old connections reaches it.
+    def go_back
+      @redis.restore(@saved)
+      @old.clear
+      @servers.each(&:disconnect)
     end
 
     def lose(server)
@@ -130,6 +137,20 @@ class StreamsHistoriesTest < Minitest::Test
       server.followed.each_value { |followed| check_channel(history, followed) }
       server.copies.each { |copy| check_copy(history, *copy) } unless history.faults.include?(:back)
       check_order(history, server)
+    end
+    check_told(history)
+  end
+
+  # What one server delivered, every other one delivered, or a gap later.
+  def check_told(history)
+    CHANNELS.each do |channel|
+      all = history.servers.filter_map { |server| server.followed[channel] }
+      all.each do |followed|
+        others = all.flat_map(&:items).select { |item| item.text && item.id > followed.owed.to_i }.map(&:id)
+        untold = others - followed.items.select(&:text).map(&:id)
+        told = followed.items.reject(&:text).map(&:id).max || 0
+        assert_empty untold.select { |id| id > told }, "gaps of #{channel} that were not told"
+      end
     end
   end
 
