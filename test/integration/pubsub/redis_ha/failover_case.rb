@@ -61,8 +61,9 @@ class FailoverCase < StreamsCase
     @crowd.each { |each| each.seen.clear }
   end
 
-  # One client goes on at the other server.
+  # One client goes on at the other server. It has read what waited: that may be more than the history has.
   def change_sides
+    wait_for_progress
     @sides = @sides.to_i + 1
     @crowd.last.open(@pair[@sides % 2], CHANNEL)
   end
