@@ -41,7 +41,7 @@ module Rondo
       def subscribe(channel, is_pattern, after = 0)
         queue do
           @subscriptions.add(@keys.channel(channel), is_pattern ? true : false)
-          @tracks.follow(channel, after) if after.positive?
+          @tracks.follow(channel, after, @subscriptions.asked) if after.positive?
         end
       end
 
