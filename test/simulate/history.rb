@@ -29,6 +29,7 @@ module Simulate
     def begin_engine
       @engine = Engine.new(@world.redis, @world.old_links)
       @engine.hub_link = self
+      @given = 0
       @engine.pump.is_away = @is_away
     end
 
@@ -48,6 +49,7 @@ module Simulate
     def item(item)
       return false if @is_stuck
 
+      note_order(item) if item.text
       to_hub(item.text ? [:message, item.channel, item.id, item.text] : [:gap, item.channel, item.id])
     end
 
@@ -94,6 +96,12 @@ module Simulate
 
     private
 
+    # One id is enough for a client of several channels.
+    def note_order(item)
+      @world.disorder << "#{@name} gave #{item.text} of #{item.channel} after a higher id" if item.id <= @given
+      @given = item.id
+    end
+
     def to_hub(frame)
       @world.tell(@name, "engine to hub", *frame)
       @to_hub << frame
@@ -122,18 +130,23 @@ module Simulate
     TTL = 60_000
 
     attr_reader :machines, :clients, :redis, :old_links, :faults, :sent, :events, :sizes
+    # @return [Array<String>] messages that came out of turn
+    attr_reader :disorder
     # @return [Array] what was told of the history so far; nil: nobody wants to know
     attr_accessor :trace
 
-    def initialize(seed, new_hub: nil)
+    # @param new_hub [#call, nil] makes a hub
+    # @param base [Integer] what time it is at Redis
+    def initialize(seed, new_hub: nil, base: 10**15)
       @random = Random.new(seed)
       @new_hub = new_hub
-      @redis = StreamsModel::Redis.new(10**15)
+      @base = base
+      @redis = StreamsModel::Redis.new(base)
       @redis.page = @random.rand(5).zero? ? 5 : 1000
       @old_links = []
       @clients = []
       @sent = Hash.new { |all, key| all[key] = [] }
-      @unsent = {}
+      @disorder = []
       @events = Hash.new(0)
       @faults = FAULTS.select { @random.rand(5).zero? }
       @sizes = CHANNELS.to_h { |channel| [channel, @random.rand(8).zero? ? 3 : 1000] }
@@ -192,7 +205,7 @@ module Simulate
       tell client.name, "comes to", machine.name, client.seen.map { |channel, seen| [channel, "after", seen.since.inspect] }
     end
 
-    def short(word) = word.is_a?(Integer) && word > 1 ? word - (10**15) : word
+    def short(word) = word.is_a?(Integer) && word > 1 ? word - @base : word
 
     def step
       @redis.now += rand(3)

@@ -32,11 +32,11 @@ module Simulate
   # @param seeds [Enumerable<Integer>]
   # @param most [Integer] failures after which it ends
   # @return [Array(Sum, Array<Failure>)]
-  def run(seeds, most = 10, new_hub: nil)
+  def run(seeds, most = 10)
     sum = Sum.new(0, 0, 0, 0, 0, 0)
     failures = []
     seeds.each do |seed|
-      history, failure = try(seed, new_hub: new_hub)
+      history, failure = try(seed)
       sum.add(history)
       failures << failure if failure
       break if failures.size == most
@@ -44,8 +44,8 @@ module Simulate
     [sum, failures]
   end
 
-  def try(seed, trace: nil, new_hub: nil)
-    history = History.new(seed, new_hub: new_hub)
+  def try(seed, trace: nil, **options)
+    history = History.new(seed, **options)
     history.trace = trace
     history.run
     Promises.new(history).check

@@ -230,7 +230,7 @@ module Rondo
         end
 
         def held?
-          !@is_whole || @is_settling || @is_blocked || @held.any? || lacking?
+          !@is_whole || @is_settling || @is_blocked || @held.any? || @filled.any? || lacking?
         end
 
         def lacking?
