@@ -58,7 +58,8 @@ def measure(server, count, messages)
   number = 0
   name = SecureRandom.hex(8) # a publisher of its own
   kept = lambda do
-    words = [0, "news", number += 1, number - 1, 0, 1000, 0, "t", TEXT, number - 1]
+    number += 1
+    words = [0, "news", number, number - 1, 0, 1000, 0, "t", TEXT, number - 1]
     Scripts.call(Scripts::PUBLISH, [*keys.times, keys.by(name), *keys.of("news")], words)
   end
   [kept, -> { ["PUBLISH", "news", TEXT] }].map do |make|
@@ -73,9 +74,10 @@ end
 
 rows = SIZES.map do |count|
   server = RedisServer.new
-  rounds = Array.new(3) { measure(server, count, messages / (count < 100 ? 1 : 10)) }.transpose.map { |values| values.sort[1] }
+  rounds = Array.new(3) { measure(server, count, messages / (count < 100 ? 1 : 10)) }
   server.close
-  format("| %d | %.1f | %.1f |", count, *rounds)
+  kept, plain = rounds.transpose.map { |values| values.sort[1].round(1) }
+  "| #{count} | #{kept} | #{plain} |"
 end
 
 table = <<~TEXT

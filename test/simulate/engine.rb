@@ -17,9 +17,9 @@ module Simulate
     def error(*) = nil
   end
 
-  class Streams::Tracks
-    # For tests.
-    def start_of(channel) = @tracks[channel]&.last
+  # What the simulation wants to know of it.
+  Streams::Tracks.class_eval do
+    def start_of(channel) = @tracks[channel] && (@tracks[channel].last || 0)
     def idle? = @tracks.empty? || (!held? && [@joining, @marking, @copies, @copying].none?(&:any?))
   end
 
@@ -36,6 +36,7 @@ module Simulate
       @out = []
       @answers = []
       @asked = []
+      @subscribed_at = {}
       ask(["PING"]) { @ready = true }
     end
 
@@ -65,8 +66,12 @@ module Simulate
       @answers << words unless @is_closed
     end
 
+    # @return [Hash{String => Integer}] up to which id Redis had given ids when it subscribed this connection
+    attr_reader :subscribed_at
+
     def execute
       words = @out.shift or return
+      @subscribed_at[words.last] = @redis.clock if words.first == "SUBSCRIBE"
       reply = @redis.execute(words, self)
       push_reply(reply) unless reply == :pushed
     end

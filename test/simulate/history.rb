@@ -249,8 +249,16 @@ module Simulate
       @clients.each do |client|
         next unless client.machine.equal?(machine)
 
-        client.seen.each { |channel, seen| seen.start ||= machine.start_of(channel) if seen.since.nil? }
+        client.seen.each { |channel, seen| note_start(machine, channel, seen) if seen.since.nil? && seen.start.nil? }
       end
+    end
+
+    # From SUBSCRIBE on, if it came before that; else from where the channel is.
+    def note_start(machine, channel, seen)
+      start = machine.start_of(channel) or return
+      return seen.is_first = true if start.zero?
+
+      seen.start = (seen.is_first && machine.engine.pump.listener&.subscribed_at.to_h[channel]) || start
     end
 
     def advance(machine)
@@ -321,7 +329,7 @@ module Simulate
     def give_up(machine)
       ticket = machine.worker.give_up or return
       seen = @clients.find { |each| each.connection.equal?(ticket.connection) }.seen[ticket.channel]
-      seen.since = seen.owed = seen.start = nil
+      seen.since = seen.owed = seen.start = seen.is_first = nil
       seen.is_late = true
     end
 

@@ -159,7 +159,9 @@ module Simulate
 
     # BEGIN of the model also has how it ends.
     def comparable(type, channel, *rest)
-      type == :begin ? [type, channel, rest.first] : [type, channel, *rest.map { |each| each.is_a?(String) ? each.b : each }]
+      return [type, channel, rest.first] if type == :begin
+
+      [type, channel, *rest.map { |each| each.is_a?(String) ? each.b : each }]
     end
 
     # The number of the rule is the id of what is published.

@@ -45,8 +45,12 @@ module StreamsModel
     def push(*words) = @answers << [:push, words]
 
     # Redis executes a command.
+    # @return [Array<Array<String>>] all that was asked
+    def log = @log ||= []
+
     def execute
       words = @out.shift or return
+      log << words
       reply = @redis.execute(words, self)
       @answers << [:reply, reply] unless reply == :pushed
     end
@@ -309,6 +313,8 @@ module StreamsModel
     rescue Rondo::PubSub::Redis::Link::Refused
       disconnect
     end
+
+    def asked = @commands.log
 
     def quiet?
       [@commands, @listener].all? { |wire| wire.out.empty? && wire.answers.empty? && wire.pending.zero? } &&

@@ -18,7 +18,7 @@ module ScaleCalculation
     cores: [16, "", "cores of a machine"],
     memory: [64, "GiB", "memory of a machine"],
     nic: [10, "Gbit/s", "network of a machine"],
-    share: [0.5, "", "share of CPU, memory and network that may be used; the rest is for storms and for a machine that is gone"],
+    share: [0.5, "", "share of CPU, memory and network that may be used; the rest is for storms"],
     kernel: [4096, "bytes", "kernel memory of an idle TCP connection; not measured here"],
     wire: [180, "bytes", "of a message of 100 bytes on the wire: frame, TLS, TCP, IP, Ethernet"],
     rate: [0.1, "messages/s", "that each client gets"],
@@ -85,8 +85,11 @@ module ScaleCalculation
   end
 
   def redis_share(clients)
-    slope = (figure(:script100) - figure(:script)) / 99
-    published(clients) * (figure(:script) + (slope * (reached(machines(clients)) - 1))) / 1_000_000
+    published(clients) * script_us(reached(machines(clients))) / 1_000_000
+  end
+
+  def script_us(servers)
+    figure(:script) + ((figure(:script100) - figure(:script)) / 99 * (servers - 1))
   end
 
   # Messages of presence: each arrival and each departure to all of a channel.
@@ -94,7 +97,7 @@ module ScaleCalculation
 
   # Messages a second that one engine, or one Redis, can have within the share.
   def engine_max(machines) = assumed(:share) * 1_000_000 / (figure(:engine) / 2 * (1 + (1.0 / machines)))
-  def redis_max(servers) = assumed(:share) * 1_000_000 / (figure(:script) + ((figure(:script100) - figure(:script)) / 99 * (servers - 1)))
+  def redis_max(servers) = assumed(:share) * 1_000_000 / script_us(servers)
 
   # ---- tables ----
 
@@ -111,7 +114,10 @@ module ScaleCalculation
   end
 
   def measured
-    rows = FIGURES.each_value.map { |each| [each.meaning, "#{each.value} #{each.unit}", "[#{File.basename(each.file)}](../#{each.file.delete_prefix("docs/")})".sub("../decisions", "decisions")] }
+    rows = FIGURES.each_value.map do |each|
+      path = each.file.start_with?("docs/") ? each.file.delete_prefix("docs/") : "../#{each.file}"
+      [each.meaning, "#{each.value} #{each.unit}", "[#{File.basename(path)}](#{path})"]
+    end
     table(["measured here", "figure", "where"], rows)
   end
 
@@ -120,27 +126,33 @@ module ScaleCalculation
   end
 
   def machine
-    words = { memory: "memory: #{number(bytes_per_client)} bytes each", cpu: "CPU: #{number(us_per_client)} µs a second each",
+    words = { memory: "memory: #{number(bytes_per_client)} bytes each",
+              cpu: "CPU: #{number(us_per_client)} µs a second each",
               network: "network: #{number(assumed(:rate) * assumed(:wire))} bytes a second each",
               storm: "all that come back within #{assumed(:back)} s, a full handshake each" }
-    table(["a machine is full by", "at so many clients"], clients_by.sort_by(&:last).map { |name, count| [words[name], number(count)] })
+    table(["a machine is full by", "at so many clients"],
+          clients_by.sort_by(&:last).map { |name, count| [words[name], number(count)] })
   end
 
+  ROWS = {
+    "machines" => ->(n) { number(machines(n)) },
+    "messages published/s" => ->(n) { number(published(n)) },
+    "messages delivered/s" => ->(n) { number(n * assumed(:rate)) },
+    "machines that a channel reaches" => ->(n) { number(reached(machines(n))) },
+    "engine of a machine, of one core" => ->(n) { percent(engine_share(n)) },
+    "one Redis, of one core" => ->(n) { percent(redis_share(n)) },
+    "Redis needed at half a core" => ->(n) { number((redis_share(n) / 0.5).ceil) },
+    "presence told to all of a channel, messages/s" => ->(n) { number(presence(n)) },
+    "the same, over the messages delivered" => ->(n) { "#{number(presence(n) / (n * assumed(:rate)))} times" }
+  }.freeze
+
   def sizes
-    rows = { "machines" => ->(n) { number(machines(n)) }, "messages published/s" => ->(n) { number(published(n)) },
-             "messages delivered/s" => ->(n) { number(n * assumed(:rate)) },
-             "machines that a channel reaches" => ->(n) { number(reached(machines(n))) },
-             "engine of a machine, of one core" => ->(n) { percent(engine_share(n)) },
-             "one Redis, of one core" => ->(n) { percent(redis_share(n)) },
-             "Redis needed at #{percent(assumed(:share))} of a core" => ->(n) { number((redis_share(n) / assumed(:share)).ceil) },
-             "presence told to all of a channel, messages/s" => ->(n) { number(presence(n)) },
-             "the same, over the messages delivered" => ->(n) { "#{number(presence(n) / (n * assumed(:rate)))} times" } }
-    table(["", *NAMES], rows.map { |name, of| [name, *SIZES.map(&of)] })
+    table(["", *NAMES], ROWS.map { |name, of| [name, *SIZES.map { |size| instance_exec(size, &of) }] })
   end
 
   def engines
     table(["messages of channels with a history", "at most"],
-          [["reach the engine of a machine, whose Ruby thread has one core; two machines", "#{number(engine_max(2))} /s"],
+          [["reach the engine of a machine, a Ruby thread with one core; two machines", "#{number(engine_max(2))} /s"],
            ["the same, of a hundred machines", "#{number(engine_max(100))} /s"],
            ["written by one Redis for one server", "#{number(redis_max(1))} /s"],
            ["written by one Redis, each for a hundred servers", "#{number(redis_max(100))} /s"]])
@@ -150,11 +162,13 @@ module ScaleCalculation
     rows = [0.1, 1, 10].flat_map do |rate|
       at(rate) do
         SIZES.map.with_index do |clients, index|
-          [number(rate), NAMES[index], number(machines(clients)), percent(engine_share(clients)), percent(redis_share(clients))]
+          [number(rate), NAMES[index], number(machines(clients)), percent(engine_share(clients)),
+           percent(redis_share(clients))]
         end
       end
     end
-    table(["messages/s for each client", "clients", "machines", "engine of a machine, of one core", "one Redis, of one core"], rows)
+    table(["messages/s for each client", "clients", "machines", "engine of a machine, of one core",
+           "one Redis, of one core"], rows)
   end
 
   def storms
@@ -165,6 +179,7 @@ module ScaleCalculation
       bytes = gone * assumed(:missed) * assumed(:wire) * 8.0 / left / assumed(:back) / 1e9
       [NAMES[index], number(gone), percent(busy), "#{number(bytes)} Gbit/s", number(gone * assumed(:missed))]
     end
-    table(["", "clients of a machine that is gone", "CPU of each other one, for handshakes", "network of each, for replays", "messages replayed in all"], rows)
+    table(["", "clients of a machine that is gone", "CPU of each other one, for handshakes",
+           "network of each, for replays", "messages replayed in all"], rows)
   end
 end

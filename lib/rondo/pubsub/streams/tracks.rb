@@ -8,8 +8,7 @@
 #                                                                       ▼ or the connection was lost
 #                                     everything is held, streams are read, PING ──▶ sorted by id, delivered
 #
-# What is published after the clock was read is owed. The answer to PING says that all before it has come, so nothing
-# lies between.
+# What is published after SUBSCRIBE is owed. When PING is answered, all of it up to the clock has come.
 #
 # Ids ascend over all channels, and everything is delivered in their order: a client of several channels comes back
 # with one id.
@@ -230,7 +229,7 @@ module Rondo
         end
 
         def held?
-          !@is_whole || @is_settling || @is_blocked || @held.any? || @filled.any? || lacking?
+          @is_blocked || @held.any? || @filled.any? || lacking?
         end
 
         def lacking?

@@ -135,6 +135,28 @@ class StreamsTracksTest < Minitest::Test
     assert_equal ["1", nil, "3"], @server.order.map(&:text)
   end
 
+  # What is read says it: to read again would cost as much as the outage.
+  def test_holes_of_a_stream_are_known_by_one_read
+    follow("x")
+    @server.disconnect
+    publish("x", "1", "2", "3", "4")
+    @redis.erase("x") { |row, _| %w[1 3].include?(row.text) }
+    calm
+    assert_equal [nil, "2", nil, "4"], texts("x")
+    assert_equal 1, @server.asked.count { |words| words.last == "next" }
+  end
+
+  # PING brings it: nothing else is held.
+  def test_a_message_that_is_on_its_way_costs_a_copy_no_other_read
+    follow("x")
+    publish("x", "1")
+    @server.copy("x")
+    3.times { %i[feed execute take].each { |which| which == :feed ? @server.feed : @server.step(which) } }
+    calm
+    assert_equal [["1"]], @server.copies.map { |_, _, items| items.map(&:text) }
+    assert_equal %w[newest], @server.asked.map(&:last) & %w[newest next]
+  end
+
   # Another server publishes again what this one has already, and is forgotten meanwhile.
   def test_what_was_held_comes_once_though_nobody_follows_it
     follow("x")
