@@ -8,7 +8,7 @@ module Simulate
   # What a client got on one channel: messages and resets, in their order. `since`: with what id it came at last.
   # `owed`: a text that it must get because it was published after it had subscribed. `start`: where it was when its
   # subscription was there, if it came without an id.
-  Seen = Struct.new(:events, :since, :owed, :is_late, :start, :is_first)
+  Seen = Struct.new(:events, :since, :owed, :is_late, :start, :first_at)
 
   # A connection; what is in `inbox` is on its way to the client.
   class Connection
@@ -137,7 +137,7 @@ module Simulate
         seen.events << [:came, seen.since, machine.name]
         next machine.worker.replay(@connection, channel, seen.since) if seen.since
 
-        seen.owed = seen.start = seen.is_first = nil
+        seen.owed = seen.start = seen.first_at = nil
         machine.worker.subscribe(@connection, channel)
       end
     end
@@ -176,7 +176,7 @@ module Simulate
     end
 
     def begin_anew
-      @seen.each_value { |seen| seen.owed = seen.start = seen.is_first = nil }
+      @seen.each_value { |seen| seen.owed = seen.start = seen.first_at = nil }
     end
 
     def owe(channel, text)

@@ -256,9 +256,10 @@ module Simulate
     # From SUBSCRIBE on, if it came before that; else from where the channel is.
     def note_start(machine, channel, seen)
       start = machine.start_of(channel) or return
-      return seen.is_first = true if start.zero?
+      return seen.first_at ||= @redis.clock if start.zero?
 
-      seen.start = (seen.is_first && machine.engine.pump.listener&.subscribed_at.to_h[channel]) || start
+      at = machine.engine.pump.listener&.subscribed_at.to_h[channel] if seen.first_at
+      seen.start = at ? [at, seen.first_at].max : start
     end
 
     def advance(machine)
@@ -329,7 +330,7 @@ module Simulate
     def give_up(machine)
       ticket = machine.worker.give_up or return
       seen = @clients.find { |each| each.connection.equal?(ticket.connection) }.seen[ticket.channel]
-      seen.since = seen.owed = seen.start = seen.is_first = nil
+      seen.since = seen.owed = seen.start = seen.first_at = nil
       seen.is_late = true
     end
 
