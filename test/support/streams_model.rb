@@ -45,8 +45,12 @@ module StreamsModel
     def push(*words) = @answers << [:push, words]
 
     # Redis executes a command.
+    # @return [Array<Array<String>>] all that was asked
+    def log = @log ||= []
+
     def execute
       words = @out.shift or return
+      log << words
       reply = @redis.execute(words, self)
       @answers << [:reply, reply] unless reply == :pushed
     end
@@ -70,12 +74,18 @@ module StreamsModel
   class Redis
     Row = Struct.new(:id, :previous, :kind, :text)
 
-    attr_accessor :is_full, :now
-    attr_reader :ever, :streams, :clock
+    attr_accessor :is_full, :now, :page
+    attr_reader :ever, :streams, :clock, :erased
+    # @return [Integer] how often a message that somebody deleted looked like one that was lost when Redis went back
+    attr_reader :doubts
 
-    def initialize
-      @now = 1_000_000
+    # @param now [Integer] microseconds
+    def initialize(now = 1_000_000)
+      @now = now
+      @page = 5
+      @doubts = 0
       @ever = Hash.new { |all, channel| all[channel] = [] }
+      @erased = Hash.new { |all, channel| all[channel] = [] }
       @listeners = Hash.new { |all, channel| all[channel] = [] }
       flush
     end
@@ -85,14 +95,25 @@ module StreamsModel
       @by = {}
       @last = Hash.new(0)
       @streams = Hash.new { |all, channel| all[channel] = [] }
+      @expiry = {}
+    end
+
+    # Somebody deletes messages, oldest first or anywhere.
+    # @return [Integer] of how many channels
+    def erase(channel, &block)
+      gone, kept = @streams[channel].partition.with_index(&block)
+      @streams[channel] = kept
+      @erased[channel].concat(gone.map(&:id))
+      gone.size
     end
 
     def snapshot
-      [@began, @clock, @by.dup, @last.dup, @streams.to_h { |name, rows| [name, rows.dup] }]
+      [@began, @clock, @by.dup, @last.dup, @streams.to_h { |name, rows| [name, rows.dup] }, @expiry.dup]
     end
 
-    def restore((began, clock, by, last, streams))
+    def restore((began, clock, by, last, streams, expiry))
       flush
+      @expiry.update(expiry)
       @began = began
       @clock = clock
       @by.update(by)
@@ -106,6 +127,7 @@ module StreamsModel
 
     def execute(words, wire)
       verb, *rest = words
+      expire if @expiry.any?
       case verb
       when "PING" then "PONG"
       when "SUBSCRIBE" then subscribe(rest.first, wire)
@@ -149,18 +171,24 @@ module StreamsModel
 
     # The branches are those of the script, in their order: see scripts.rb.
     def publish(keys, known, channel, number, before, *rest)
-      last, size, _ttl, kind, text, confirmed = rest
+      last, size, ttl, kind, text, confirmed = rest
       written = @by.fetch(keys[2], -1)
       return 0 if written >= number.to_i
       return Refusal.new("EARLY") if written < before.to_i && before.to_i > confirmed.to_i
       return Refusal.new(OOM) if @is_full
 
-      write(keys[2], number.to_i, channel, known.to_i, last.to_i, size.to_i, kind, text)
+      id = [@now, @clock + 1, known.to_i + 1].max
+      row = Row.new(id, [@last[channel], last.to_i].max, kind, text)
+      keep(channel, row, size.to_i, ttl.to_i)
+      @by[keys[2]] = number.to_i
+      @listeners[channel].each { |wire| wire.push("message", channel, head(row) + text.b) }
+      id
     end
 
     def check(keys, known, number, at, newest)
       channel = keys[3].split(":m:", 2).last.to_s
       lost = at > @began && @by.fetch(keys[2], -1) < number
+      @doubts += 1 if !lost && newest > @began && @erased[channel].include?(newest)
       if newest > @began && @streams[channel].none? { |row| row.id == newest }
         lost ||= @last[channel] < newest || @streams[channel].any? { |row| row.id < newest }
       end
@@ -168,15 +196,24 @@ module StreamsModel
       @began.to_s
     end
 
-    def write(by, number, channel, known, last, size, kind, text) # rubocop:disable Metrics/ParameterLists
-      id = [@now, @clock + 1, known + 1].max
-      row = Row.new(id, [@last[channel], last].max, kind, text)
-      @streams[channel] = (@streams[channel] << row).last(size)
+    def keep(channel, row, size, ttl)
+      @streams[channel] << row
       @ever[channel] << row
-      @clock = @last[channel] = id
-      @by[by] = number
-      @listeners[channel].each { |wire| wire.push("message", channel, head(row) + text.b) }
-      id
+      @clock = @last[channel] = row.id
+      over = @streams[channel].size - size
+      erase(channel) { |old, index| index < over || (ttl.positive? && old.id < row.id - (ttl * 1000)) }
+      @expiry.delete(channel)
+      return unless ttl.positive?
+
+      @expiry[channel] = [@now + (ttl * 1000), @now + ([2 * ttl, Scripts::LAST_TTL].max * 1000)]
+    end
+
+    def expire
+      @expiry.each do |channel, (stream, last)|
+        erase(channel) { true } if @now >= stream
+        @last.delete(channel) if @now >= last
+      end
+      @expiry.delete_if { |_, (_, last)| @now >= last }
     end
 
     def head(row)
@@ -186,9 +223,9 @@ module StreamsModel
     def read(keys, _known, after, which)
       channel = keys[2].split(":m:", 2).last
       rows = @streams[channel].select { |row| row.id > after.to_i }
-      page = which == "newest" ? rows.last(5).reverse : rows.first(5)
+      page = which == "newest" ? rows.last(@page).reverse : rows.first(@page)
       found = page.map { |row| [row.id.to_s, row.previous.to_s, row.kind, row.text.dup] }
-      [@began.to_s, @clock.to_s, [@now, @clock].max.to_s, @last[channel].to_s, rows.size > 5 ? 1 : 0, found]
+      [@began.to_s, @clock.to_s, [@now, @clock].max.to_s, @last[channel].to_s, rows.size > @page ? 1 : 0, found]
     end
   end
 
@@ -227,7 +264,7 @@ module StreamsModel
     def give(channel, floor, _now, _clock, items)
       return false if @is_stuck
 
-      @copies << [channel, floor, items, @tracks.instance_variable_get(:@tracks)[channel].last]
+      @copies << [channel, floor, items, last_of(channel)]
       true
     end
 
@@ -235,8 +272,14 @@ module StreamsModel
       return if @followed[channel]
 
       @followed[channel] = Followed.new(channel, after > 1 ? after : nil, [])
-      @tracks.follow(channel, after)
       @changes << ["SUBSCRIBE", channel]
+      @tracks.follow(channel, after, @changes.size + @asked)
+    end
+
+    def unfollow(channel)
+      @followed.delete(channel)
+      @tracks.forget(channel)
+      @changes << ["UNSUBSCRIBE", channel]
     end
 
     def copy(channel)
@@ -258,7 +301,7 @@ module StreamsModel
     def feed
       @tracks.ask(@commands, @listener) { |number| number <= @confirmed }
       send_entry(@outbox.shift) while @outbox.any? && @commands.pending < 8
-      send_changes if @tracks.marked?
+      send_changes
     end
 
     # The old commands are not unsent by that: Redis may still read some.
@@ -281,9 +324,12 @@ module StreamsModel
       when :listen then @listener.execute
       when :hear then @listener.take
       end
+      note_starts
     rescue Rondo::PubSub::Redis::Link::Refused
       disconnect
     end
+
+    def asked = @commands.log
 
     def quiet?
       [@commands, @listener].all? { |wire| wire.out.empty? && wire.answers.empty? && wire.pending.zero? } &&
@@ -328,10 +374,16 @@ module StreamsModel
     def pushed(kind, channel, what)
       case kind
       when "message" then @tracks.take(channel.dup, what)
-      when "subscribe"
-        @confirmed += 1
-        @followed[channel].owed ||= what
+      when "subscribe", "unsubscribe" then @confirmed += 1
       end
+    end
+
+    def note_starts
+      @followed.each_value { |followed| followed.owed ||= last_of(followed.channel) }
+    end
+
+    def last_of(channel)
+      @tracks.instance_variable_get(:@tracks)[channel].last
     end
   end
 end

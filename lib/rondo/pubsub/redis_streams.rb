@@ -45,7 +45,7 @@ module Rondo
           next unless after.positive?
 
           @subscriptions.add(@keys.shard(channel), :shard) if @address.kind == :cluster
-          @tracks.follow(channel, after)
+          @tracks.follow(channel, after, @subscriptions.asked)
         end
       end
 

@@ -131,9 +131,14 @@ module Rondo
 
         def feed_commands
           while @commands.pending < WINDOW && @commands.unsent_bytes < WINDOW_BYTES
-            entry = @outbox.shift { |number| @subscriptions.reached?(number) } or break
+            entry = @outbox.shift { |number| reached?(number) } or break
             send_entry(entry)
           end
+        end
+
+        # Whether a message that is published after this change would come back.
+        def reached?(number)
+          @subscriptions.reached?(number)
         end
 
         def send_entry(entry)

@@ -118,10 +118,12 @@ module Rondo
               @tracks.ask(@commands, @listener) { |number| @subscriptions.reached?(number) }
               feed_commands
             end
-            if @listener&.ready? && @listener.unsent_bytes < WINDOW_BYTES && @tracks.marked?
-              @subscriptions.send_to(@listener)
-            end
+            @subscriptions.send_to(@listener) if @listener&.ready? && @listener.unsent_bytes < WINDOW_BYTES
           end
+        end
+
+        def reached?(number)
+          super && @tracks.begun?(number)
         end
 
         def send_entry(entry)

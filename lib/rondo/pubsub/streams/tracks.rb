@@ -3,10 +3,12 @@
 # How far each channel with a history has been delivered here, and what is read from its stream to go on without a gap.
 # Under the engine's mutex.
 #
-#   follow ──▶ the clock is read ──▶ SUBSCRIBE ──▶ live: the next message names the one before it
-#                                                    │ another one is missing, or the connection was lost
-#                                                    ▼
-#                                 everything is held, streams are read, PING ──▶ sorted by id, delivered
+#   follow ──▶ SUBSCRIBE is confirmed ──▶ the clock is read, PING ──▶ live: the next message names the one before it
+#                                                                       │ another one is missing,
+#                                                                       ▼ or the connection was lost
+#                                     everything is held, streams are read, PING ──▶ sorted by id, delivered
+#
+# What is published after SUBSCRIBE is owed. When PING is answered, all of it up to the clock has come.
 #
 # Ids ascend over all channels, and everything is delivered in their order: a client of several channels comes back
 # with one id.
@@ -21,11 +23,11 @@ module Rondo
       # @api private
       Item = Struct.new(:channel, :began, :previous, :id, :kind, :text)
 
-      # A channel. `last`: delivered up to here; nil: the clock is not read yet. `recent`: live ones while it is read.
-      # `is_fresh`: followed since this connection. `newest`: the last message; `last` may be a time between two.
-      # `tries`: how often it was read since then because a message was missing.
+      # A channel. `last`: delivered up to here; nil: nothing is owed yet. `number`: of its subscription. `recent`: live
+      # ones while a copy is read. `newest`: the last message; `last` may be a time between two. `tries`: how often it
+      # was read since then because a message was missing.
       # @api private
-      Track = Struct.new(:channel, :last, :recent, :is_fresh, :newest, :tries)
+      Track = Struct.new(:channel, :last, :number, :recent, :newest, :tries)
 
       # Of one engine.
       # @api private
@@ -58,22 +60,21 @@ module Rondo
 
         # @param channel [String]
         # @param after [Integer] 1: from now on
+        # @param number [Integer] of its subscription
         # @return [void]
-        def follow(channel, after)
+        def follow(channel, after, number)
           return if @tracks[channel]
 
-          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, nil, nil, nil, 0)
-          after > 1 ? see(after) : @unmarked << track
-          want(channel) if after > 1 && @is_whole
+          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, number, nil, nil, 0)
+          (track.last ? @behind : @joining)[channel] = track
+          see(after)
         end
 
         # @param channel [String]
         # @return [void]
         def forget(channel)
-          track = @tracks.delete(channel) or return
-          @unmarked.delete(track)
-          @wanted.delete(channel)
-          [@copies, @copying].each { |each| each.delete(channel) }
+          @tracks.delete(channel) or return
+          [@behind, @joining, @wanted, @copies, @copying].each { |each| each.delete(channel) }
         end
 
         # @param channel [String]
@@ -86,7 +87,7 @@ module Rondo
         # @param number [Integer] of the subscription before it
         # @return [void]
         def copy(channel, number)
-          follow(channel, 1)
+          follow(channel, 1, number)
           @copies[channel] = number
         end
 
@@ -95,15 +96,16 @@ module Rondo
         # Nothing is live until {#connected}.
         # @return [void]
         def forget_link
-          @is_whole = @is_marking = @is_marked = @is_settling = false
+          @is_whole = @is_settling = @is_blocked = false
           @wanted = {}
-          @reading = {}
+          @reading = {}.compare_by_identity
+          @marking = []
           @copying&.each_key { |channel| @copies[channel] = 0 }
           @copying = {}
           @filled.clear
-          @unmarked = @tracks.each_value.reject(&:last)
+          @behind, @joining = @tracks.partition { |_, track| track.last }.map(&:to_h)
           @tracks.each_value do |track|
-            track.recent = track.is_fresh = nil
+            track.recent = nil
             track.tries = 0
           end
         end
@@ -123,24 +125,14 @@ module Rondo
         # @return [void]
         def connected
           @is_whole = true
-          @tracks.each_value { |track| want(track.channel) if track.last && !track.is_fresh }
-          settle if @wanted.empty? && @reading.empty?
         end
 
-        # Whether SUBSCRIBE may be sent: what comes after the clock that was read is owed.
+        # Whether a message that is published now would be owed to who subscribed before.
+        # @param number [Integer] of a subscription
         # @return [Boolean]
-        def marked?
-          @is_marked = false if @unmarked.empty?
-          return true if @unmarked.empty?
-          return false unless @is_marked
-
-          @unmarked.each do |track|
-            track.last ||= @mark
-            track.is_fresh = true
-          end
-          @unmarked.clear
-          @is_marked = false
-          true
+        def begun?(number)
+          first = @marking.first || @joining.each_value.first
+          first.nil? || number < first.number
         end
 
         # Asks what is to be asked.
@@ -151,9 +143,10 @@ module Rondo
         # @return [void]
         def ask(commands, listener, &)
           @listener = listener
-          ask_clock(commands) if @unmarked.any? && !@is_marking && !@is_marked
-          return unless listener&.ready?
+          return unless @is_whole && listener&.ready?
 
+          join(commands, &)
+          @is_blocked = false if lacking? # it is sorted with what is read
           ask_missing(commands)
           ask_copies(commands, &)
           release if @is_blocked
@@ -178,6 +171,7 @@ module Rondo
 
           item = Item.new(channel, head[1].to_i, head[2].to_i, head[3].to_i, head[4], text)
           see(item.id)
+          begin_before(item)
           (!held? && deliver(item)) || hold(item)
           nil
         end
@@ -203,16 +197,36 @@ module Rondo
           track&.newest ? [track.channel, track.newest] : ["", 0]
         end
 
-        # ---- the clock ----
+        # ---- what is new ----
+
+        # Confirmed channels go on where they were, or begin.
+        def join(commands)
+          want(@behind.shift.first) while @behind.any? && yield(@behind.each_value.first.number)
+          return if @marking.any?
+
+          @marking << @joining.shift.last while @joining.any? && yield(@joining.each_value.first.number)
+          ask_clock(commands) if @marking.any?
+        end
 
         def ask_clock(commands)
-          @is_marking = true
           ask_script(commands, Scripts::CLOCK, @keys.times, [@seen]) do |reply|
-            @mark = reply.to_i
-            see(@mark)
-            @is_marking = false
-            @is_marked = true
+            mark = reply.to_i
+            see(mark)
+            @listener.ask(["PING"]) do
+              @marking.each { |track| track.last ||= mark }
+              @marking = []
+            end
           end
+        end
+
+        # It came before the clock was read. One that comes before the subscription is confirmed is of an earlier
+        # subscription, and there may be others between.
+        def begin_before(item)
+          track = @tracks[item.channel]
+          return if track.nil? || track.last
+
+          track.last = item.id - 1
+          @behind[item.channel] = track if @joining.delete(item.channel)
         end
 
         def ask_script(commands, script, keys, arguments)
@@ -235,7 +249,11 @@ module Rondo
         end
 
         def held?
-          !@is_whole || @is_settling || @is_blocked || @wanted.any? || @reading.any? || @held.any?
+          @is_blocked || @held.any? || @filled.any? || lacking?
+        end
+
+        def lacking?
+          @wanted.any? || @reading.any? || @behind.any?
         end
 
         def hold(item)
@@ -248,56 +266,57 @@ module Rondo
         end
 
         def ask_missing(commands)
-          return unless @is_whole
-
           ask_next(commands, *@wanted.shift) while @wanted.any? && commands.pending < Redis::Pump::WINDOW
-          settle if @reading.empty? && (@held.any? || @filled.any?) && !@is_settling && !@is_blocked
+          settle if @reading.empty? && (@held.any? || @filled.any?) && !@is_blocked
         end
 
         def ask_next(commands, channel, after)
           track = @tracks[channel] or return
-          @reading[channel] = true
+          @reading[track] = true
           read(commands, track, after, "next") { |reply| filled(track, after, reply) }
         end
 
         def filled(track, after, reply)
           began, clock, _now, last, more, found = reply
           see(clock.to_i)
-          @reading.delete(track.channel)
+          @reading.delete(track)
+          @is_ahead = true
+          return unless @tracks[track.channel].equal?(track)
+
           whole = found.reject { |id, *| id.to_i < began.to_i } # what is older is part of the gap
-          note_hole(track.channel, after, began.to_i, whole, last.to_i)
+          note_holes(track.channel, after, began.to_i, whole, more.zero? ? last.to_i : 0)
           whole.each do |id, previous, kind, text|
             @filled << Item.new(track.channel, began.to_i, previous.to_i, id.to_i, kind, text)
           end
           @wanted[track.channel] = found.last.first.to_i if more == 1
-          settle if @reading.empty? && @wanted.empty?
         end
 
-        # The stream has lost something: all of it, its oldest messages, or some that somebody deleted.
-        def note_hole(channel, after, began, found, last)
+        # The stream has lost something: all of it, its oldest or newest messages, or some that somebody deleted.
+        def note_holes(channel, after, began, found, last)
           floor = began > after ? began : 0
-          at = after
-          found.each do |id, previous, *|
-            floor = [floor, previous.to_i].max if previous.to_i > at
-            at = id.to_i
+          [*found, [nil, last]].each do |id, previous, *|
+            floor = [floor, previous.to_i].max if previous.to_i > after
+            @filled << Item.new(channel, began, 0, floor) if floor.positive?
+            floor = 0
+            after = id.to_i
           end
-          floor = [floor, last].max if found.empty? && last > after
-          @filled << Item.new(channel, began, 0, floor) if floor.positive?
         end
 
-        # What was published before is here when the answer is.
+        # What was published before is here when the answer is. What is read meanwhile is ahead of that.
         def settle
           return if @is_settling
 
           @is_settling = true
+          @is_ahead = false
           @listener.ask(["PING"]) do
             @is_settling = false
-            release if @wanted.empty? && @reading.empty?
+            release unless lacking? || @is_ahead
           end
         end
 
         def release
           items = (@filled + @held).each_with_index.sort_by { |item, index| [item.id, index] }.map(&:first)
+          items.uniq!(&:id) # one that was read and came, too
           @filled.clear
           @held.clear
           @held_bytes = 0
@@ -311,8 +330,8 @@ module Rondo
         # @return [Boolean] false when it has to wait
         def deliver(item)
           track = @tracks[item.channel]
-          return @outlet.item(item) || true unless track&.last
-          return true if item.id <= track.last
+          return @outlet.item(item) || true unless track
+          return true if track.last.nil? || item.id <= track.last # held since an earlier subscription; known
           return false unless item.text.nil? || follows?(track, item) || goes_on?(track, item)
 
           @is_blocked = !@outlet.item(item)
@@ -362,11 +381,12 @@ module Rondo
             next unless @tracks[track.channel].equal?(track)
 
             @copying.delete(track.channel)
+            track.last ||= reply[1].to_i
             held? || lacks?(track, reply.last) ? ask_again(track) : give_copy(track, reply)
           end
         end
 
-        # A message between the clock that was read and SUBSCRIBE has not come by itself: it is read first.
+        # A message that Redis has did not come: it is read first.
         def lacks?(track, found)
           found.any? && found.first.first.to_i > track.last && want(track.channel)
         end
@@ -395,18 +415,13 @@ module Rondo
           last == "0" ? now.to_i - (Scripts::LAST_TTL * 1000) : 0
         end
 
-        # From the last hole on.
-        def whole_part(items, began, last)
-          items = items.select { |item| item.id > began }
-          floor = items.empty? ? [began, last].max : [began, items.first.previous].max
-          from = 0
-          items.each_cons(2).with_index do |(one, two), index|
-            next unless two.previous > one.id
-
-            floor = two.previous
-            from = index + 1
-          end
-          [floor, items.drop(from)]
+        # From the last hole on. `last`: of the channel when it was read.
+        def whole_part(items, floor, last)
+          holes = items.each_cons(2).filter_map { |one, two| two.previous if two.previous > one.id }
+          holes << items.first.previous if items.any?
+          holes << last if items.none? { |item| item.id == last }
+          floor = [floor, *holes].max
+          [floor, items.select { |item| item.id > floor }]
         end
       end
     end

@@ -73,19 +73,113 @@ class StreamsTracksTest < Minitest::Test
     assert_equal [nil, "2"], texts("x").first(2)
   end
 
-  # SUBSCRIBE comes too late for it, and nobody publishes another one that would name it.
-  def test_a_message_between_the_clock_and_the_subscription_is_in_the_copy
-    publish("x", "early")
+  # It would come with the next one of its channel, after higher ids of others.
+  def test_what_is_published_before_the_subscription_is_there_is_in_the_copy_alone
     follow("y")
     @server.follow("x")
     @server.copy("x")
     @server.feed
-    %i[execute take].each { |which| @server.step(which) } # the clock is read
-    publish("x", "late")
-    assert_empty @server.copies
+    publish("x", "early")
+    publish("y", "other")
     calm
-    assert_equal [%w[early late]], @server.copies.map { |_, _, items| items.map(&:text) }
-    assert_equal ["late"], texts("x")
+    publish("x", "late")
+    calm
+    assert_equal [["early"]], @server.copies.map { |_, _, items| items.map(&:text) }
+    assert_equal %w[other late], @server.order.map(&:text)
+  end
+
+  def test_a_message_between_the_subscription_and_the_clock_comes_in_its_turn
+    follow("y")
+    @server.follow("x")
+    @server.feed
+    3.times { @server.step(:listen) } # Redis has the subscription
+    publish("x", "first")
+    publish("y", "second")
+    calm
+    assert_equal %w[first second], @server.order.map(&:text)
+  end
+
+  def test_what_comes_of_an_earlier_subscription_leaves_no_hole
+    follow("x")
+    publish("x", "1")
+    @server.unfollow("x")
+    @server.feed
+    2.times { @server.step(:listen) }
+    publish("x", "2")
+    @server.follow("x")
+    calm
+    publish("x", "3")
+    calm
+    assert_equal %w[1 2 3], @server.order.map(&:text)
+  end
+
+  # All of them have been delivered, but the copy cannot have them.
+  def test_the_newest_messages_are_deleted_before_a_copy
+    follow("x")
+    publish("x", "1", "2", "3")
+    calm
+    @redis.erase("x") { |row, _| row.text != "1" }
+    @server.copy("x")
+    calm
+    last = @redis.ever["x"].last.id
+    assert_equal [["x", last, [], last]], @server.copies
+  end
+
+  def test_the_newest_messages_are_deleted_during_an_outage
+    follow("x", "y")
+    @server.disconnect
+    publish("x", "1", "2")
+    publish("y", "3")
+    @redis.erase("x") { |row, _| row.text == "2" }
+    calm
+    assert_equal ["1", nil, "3"], @server.order.map(&:text)
+  end
+
+  # What is read says it: to read again would cost as much as the outage.
+  def test_holes_of_a_stream_are_known_by_one_read
+    follow("x")
+    @server.disconnect
+    publish("x", "1", "2", "3", "4")
+    @redis.erase("x") { |row, _| %w[1 3].include?(row.text) }
+    calm
+    assert_equal [nil, "2", nil, "4"], texts("x")
+    assert_equal 1, @server.asked.count { |words| words.last == "next" }
+  end
+
+  # PING brings it: nothing else is held.
+  def test_a_message_that_is_on_its_way_costs_a_copy_no_other_read
+    follow("x")
+    publish("x", "1")
+    @server.copy("x")
+    3.times { %i[feed execute take].each { |which| which == :feed ? @server.feed : @server.step(which) } }
+    calm
+    assert_equal [["1"]], @server.copies.map { |_, _, items| items.map(&:text) }
+    assert_equal %w[newest], @server.asked.map(&:last) & %w[newest next]
+  end
+
+  # Another server publishes again what this one has already, and is forgotten meanwhile.
+  def test_what_was_held_comes_once_though_nobody_follows_it
+    follow("x")
+    @server.is_stuck = true
+    publish("x", "1")
+    lose("1")
+    publish("x", "2")
+    20.times { turn(@server) }
+    @server.unfollow("x")
+    @server.is_stuck = false
+    follow("y")
+    assert_equal %w[1 2], @server.order.map(&:text)
+  end
+
+  # A hub that was full when the last channel went.
+  def test_an_engine_without_channels_rests
+    follow("x")
+    @server.is_stuck = true
+    publish("x", "1")
+    turn(@server)
+    @server.unfollow("x")
+    @server.disconnect
+    assert_nil @server.tracks.pause
   end
 
   def test_a_copy_that_is_asked_for_twice

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+# Mistakes that somebody could make in the protocol. tools/run_mutations puts each one in, and shows which history, or
+# which test, notices it.
+# SPDX-License-Identifier: MIT
+
+module Simulate
+  # `from` is in the file once.
+  Mutation = Struct.new(:name, :file, :from, :to)
+
+  TRACKS = "lib/rondo/pubsub/streams/tracks.rb"
+  PUBLISHER = "lib/rondo/pubsub/streams/publisher.rb"
+  PUMP = "lib/rondo/pubsub/streams/pump.rb"
+  SCRIPTS = "lib/rondo/pubsub/streams/scripts.rb"
+  MODEL = "test/support/streams_model.rb"
+  HUB = "test/simulate/hub.rb"
+
+  MUTATIONS = [
+    # ---- what is new ----
+    ["a channel begins before PING is answered", TRACKS, "@listener.ask([\"PING\"]) do\n              @marking.each", "1.times do\n              @marking.each"],
+    ["a message before the mark is no beginning", TRACKS, "          begin_before(item)\n", ""],
+    ["the mark goes over a message that came", TRACKS, "track.last ||= mark", "track.last = mark"],
+    ["what came of an earlier subscription is not gone on from", TRACKS, "@behind[item.channel] = track if @joining.delete(item.channel)", "@joining.delete(item.channel)"],
+    ["a channel begins before SUBSCRIBE is confirmed", TRACKS, "while @joining.any? && yield(@joining.each_value.first.number)", "while @joining.any?"],
+    ["a channel is read before SUBSCRIBE is confirmed", TRACKS, "while @behind.any? && yield(@behind.each_value.first.number)", "while @behind.any?"],
+    ["a publisher does not wait for the mark", PUMP, "super && @tracks.begun?(number)", "super"],
+    ["SUBSCRIBE is not sent again", TRACKS, "@behind, @joining = @tracks.partition { |_, track| track.last }.map(&:to_h)", "@behind, @joining = {}, @tracks.reject { |_, track| track.last }"],
+    # ---- what is missing ----
+    ["live messages overtake what is read", TRACKS, " || @filled.any? || lacking?", " || @filled.any?"],
+    ["live messages overtake what has been read", TRACKS, " || @filled.any? || lacking?", " || lacking?"],
+    ["live messages overtake those that are held", TRACKS, " || @held.any? || @filled.any?", " || @filled.any?"],
+    ["live messages overtake what the hub did not take", TRACKS, "          @is_blocked || @held.any? || @filled.any? || lacking?", "          @filled.any? || lacking?"],
+    ["what is read while PING is on its way is not behind it", TRACKS, "release unless lacking? || @is_ahead", "release unless lacking?"],
+    ["what is read and held is not sorted", TRACKS, ".each_with_index.sort_by { |item, index| [item.id, index] }.map(&:first)", ""],
+    ["what was read and came, too, comes twice", TRACKS, "          items.uniq!(&:id) # one that was read and came, too\n", ""],
+    ["a message comes again", TRACKS, "track.last.nil? || item.id <= track.last", "track.last.nil?"],
+    ["a message before it may be missing", TRACKS, "item.previous <= track.last && item.began <= track.last", "item.began <= track.last"],
+    ["a Redis that lost all is the same", TRACKS, "item.previous <= track.last && item.began <= track.last", "item.previous <= track.last"],
+    ["a lost life of Redis is no hole", TRACKS, "floor = began > after ? began : 0", "floor = 0"],
+    ["a hole at the end of a stream is none", TRACKS, "[*found, [nil, last]].each", "found.each"],
+    ["a hole within a stream is none", TRACKS, "if previous.to_i > after\n", "if previous.to_i > after && id.nil?\n"],
+    ["only one page is read", TRACKS, "@wanted[track.channel] = found.last.first.to_i if more == 1", ""],
+    ["what the hub does not take is lost", TRACKS, "@is_blocked = !@outlet.item(item)", "@outlet.item(item)"],
+    ["what is read of a connection that is lost stays", TRACKS, "          @reading = {}.compare_by_identity\n", "          @reading ||= {}.compare_by_identity\n"],
+    # ---- copies ----
+    ["a copy does not wait for PING", TRACKS, "        def read_copy(track, reply)\n          @listener.ask([\"PING\"]) do", "        def read_copy(track, reply)\n          1.times do"],
+    ["a copy lacks what came while it was read", TRACKS, "          items.concat(track.recent.select { |item| item.id > newest })\n", ""],
+    ["a copy may have holes", TRACKS, "two.previous if two.previous > one.id", "two.previous if two.previous > one.id + (1 << 60)"],
+    ["a copy may lack the newest messages", TRACKS, "          holes << last if items.none? { |item| item.id == last }\n", ""],
+    ["a copy may lack the oldest messages", TRACKS, "          holes << items.first.previous if items.any?\n", ""],
+    ["a copy that the hub does not take is forgotten", TRACKS, "items) or ask_again(track)", "items)"],
+    ["a copy is read of a channel that is not confirmed", TRACKS, "next unless !@copying[channel] && yield(number)", "next if @copying[channel]"],
+    # ---- publishing ----
+    ["a message does not wait for the one before it", PUBLISHER, "before = @sent", "before = -1"],
+    ["a new connection goes on where the old one was", PUBLISHER, "        def forget_link\n          @sent = @written", "        def forget_link\n          @sent"],
+    ["Redis does not learn what a publisher has answers to", PUBLISHER, "entry.bytes, @written]", "entry.bytes, -1]"],
+    ["Redis does not learn the highest id", PUBLISHER, "words = [@tracks.seen,", "words = [0,"],
+    ["a refused message is not sent again", PUMP, "            @outbox.put_back(@refused) if @refused\n", ""],
+    ["a refused message goes last", PUMP, "@outbox.put_back(@refused) if @refused", "@outbox.instance_variable_get(:@waiting).push(@refused) if @refused"],
+    # ---- scripts, in the model ----
+    ["a message is written twice", MODEL, "      return 0 if written >= number.to_i\n", ""],
+    ["a message is written before the one before it", MODEL, "      return Refusal.new(\"EARLY\") if written < before.to_i && before.to_i > confirmed.to_i\n", ""],
+    ["ids do not ascend when the clock goes back", MODEL, "id = [@now, @clock + 1, known.to_i + 1].max", "id = [@now, known.to_i + 1].max"],
+    ["a message does not name the one before it", MODEL, "[@last[channel], last.to_i].max", "0"],
+    ["a Redis that lost all has the life of before", MODEL, "@clock = @began = [@now, @clock + 1, known + 1].max", "@clock = @began = 1"],
+    # ---- scripts, in Redis: the test of the model notices them ----
+    ["the script writes twice", SCRIPTS, "if written >= number then return 0 end", ""],
+    ["the script lets a message overtake", SCRIPTS, "if written < before and before > tonumber(ARGV[10])", "if false"],
+    ["the script trims nothing by age", SCRIPTS, "redis.call('XTRIM', KEYS[5]", "local _ = ('XTRIM'"],
+    ["the script keeps one message more", SCRIPTS, "'MAXLEN', size,", "'MAXLEN', size + 1,"],
+    # ---- the hub, in the model: the test of the twins notices them, too ----
+    ["a replay may lack the oldest messages", HUB, "since != 0 && since < record.floor ? :gap : :whole", ":whole"],
+    ["a replay has the last message again", HUB, "if id > since }", "if id >= since }"],
+    ["a copy is given to who has seen more", HUB, "return true if topic.nil? || since <= topic.known || since <= record.last_id", "return true"],
+    ["a channel that nobody wants is still kept", HUB, "      @to_engine << [:unsubscribe, channel]\n      forget(channel)", "      @to_engine << [:unsubscribe, channel]"]
+  ].map { |row| Mutation.new(*row) }.freeze
+
+  # Those that no history notices yet, or that change nothing: nobody knows.
+  OPEN = [
+    ["what is held is given while something is read", TRACKS, "          @is_blocked = false if lacking? # it is sorted with what is read\n", ""],
+    ["the answer for a channel that was forgotten counts", TRACKS, "          return unless @tracks[track.channel].equal?(track)\n\n          note_holes", "          note_holes"],
+    ["a copy has what did not come yet", TRACKS, "          items.select! { |item| item.id <= track.last }\n", ""],
+    ["a gap is not remembered", HUB, "      record.floor = [record.floor, id].max if record\n", ""]
+  ].map { |row| Mutation.new(*row) }.freeze
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+# The model of Redis (support/streams_model.rb) does what the scripts do in Redis itself: both get the same calls. The
+# first id that a publisher knows is an hour ahead, so ids do not depend on the clock of Redis.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "redis-client"
+require "support/redis_server"
+require "support/streams_model"
+
+class RedisModelTest < Minitest::Test
+  CALLS = 1500
+  CHANNELS = %w[x y].freeze
+  TTL = 60_000
+  Scripts = StreamsModel::Scripts
+
+  def setup
+    @server = RedisServer.new
+    config = RedisClient.config(url: @server.url, protocol: 2)
+    @redis = config.new_client
+    @listener = config.new_client.pubsub
+    @listener.call("SUBSCRIBE", *CHANNELS)
+    CHANNELS.size.times { @listener.next_event(10) }
+    Scripts::ALL.each { |script| @redis.call("SCRIPT", "LOAD", script) }
+    @model = StreamsModel::Redis.new(1)
+    @model.page = 64
+    @wire = StreamsModel::Wire.new(@model) { nil }
+    CHANNELS.each { |channel| @model.execute(["SUBSCRIBE", channel], @wire) }
+    @wire.answers.clear
+    @keys = Scripts::Keys.new(nil)
+    @random = Random.new(1)
+    @known = (Time.now.to_i + 3600) * 1_000_000
+  end
+
+  def teardown
+    @redis.close
+    @listener.close
+    @server.close
+  end
+
+  def test_the_model_answers_what_redis_answers
+    same("CLOCK", Scripts::CLOCK, @keys.times, [@known])
+    CALLS.times { |count| call(count) }
+    pushed = Array.new(@wire.answers.size) { @listener.next_event(10).last.b }
+    assert_equal @wire.answers.map { |_, words| words.last.b }, pushed
+    assert_nil @listener.next_event(0.01)
+  end
+
+  private
+
+  def call(count)
+    channel = CHANNELS.sample(random: @random)
+    case @random.rand(20)
+    when 0..9 then publish(channel, count)
+    when 10..13 then read(channel)
+    when 14 then same("CLOCK", Scripts::CLOCK, @keys.times, [@known])
+    when 15 then delete(channel)
+    when 16 then flush if @random.rand(10).zero?
+    when 17 then @known += @random.rand(2 * TTL * 1000)
+    end
+  end
+
+  def publish(channel, count)
+    keys = [*@keys.times, @keys.by("p#{@random.rand(2)}"), *@keys.of(channel)]
+    number = (count / 3) + @random.rand(4)
+    size = [3, 1000].sample(random: @random)
+    words = [@known - @random.rand(3), channel, number, number - 1 - @random.rand(2), @known - 1000, size,
+             [0, TTL].sample(random: @random), "t", "text #{count}", number - @random.rand(4), 0, ""]
+    same("PUBLISH", Scripts::PUBLISH, keys, words)
+  end
+
+  def read(channel)
+    after = @model.streams[channel].sample(random: @random)&.id || 0
+    same("READ", Scripts::READ, [*@keys.times, *@keys.of(channel)], [@known, after, %w[next newest].sample(random: @random)])
+  end
+
+  def delete(channel)
+    row = @model.streams[channel].sample(random: @random) or return
+    @model.erase(channel) { |each, _| each.equal?(row) }
+    @redis.call("XDEL", @keys.of(channel).last, "#{row.id}-0")
+  end
+
+  def flush
+    @model.flush
+    @redis.call("FLUSHALL")
+  end
+
+  def same(name, script, keys, words)
+    call = Scripts.call(script, keys, words)
+    expected = @model.execute(call.map(&:to_s), @wire)
+    assert_equal plain(expected), plain(real(call)), "#{name} #{words}"
+  end
+
+  def real(call)
+    @redis.call(*call)
+  rescue RedisClient::CommandError => e
+    e
+  end
+
+  # A refusal by its first word, all texts as bytes.
+  def plain(reply)
+    case reply
+    when Exception then reply.message[/\A\S+/]
+    when Array then reply.map { |each| plain(each) }
+    when String then reply.b
+    else reply
+    end
+  end
+end
