@@ -70,8 +70,9 @@ module Rondo
         entries.map { |id, info| [id, parse(info)] }
       end
 
-      # The block is called when an id comes into the room, once for all its connections, and for those who are there
-      # already. Each process in which it was registered calls it, one call after the other for a room.
+      # The block is called when an id comes into the room, once for all its connections. The first block of a room is
+      # also called for those who are there already. Each process in which it was registered calls it, one call after
+      # the other.
       # @param room [String, Symbol]
       # @param once [Boolean] only the process that {first?} calls it
       # @yieldparam id [String]

@@ -78,12 +78,11 @@ module Rondo
       end
 
       # @param pairs [Array]
-      # @param info_bytes [Integer] the most
       # @return [Boolean] whether these are ids with their info, which may still be no JSON
-      def entries?(pairs, info_bytes)
+      def entries?(pairs)
         pairs.is_a?(Array) && pairs.all? do |pair|
           pair.is_a?(Array) && pair.size == 2 && name?(pair[0]) &&
-            (pair[1].nil? || (pair[1].is_a?(String) && pair[1].bytesize <= info_bytes))
+            (pair[1].nil? || (pair[1].is_a?(String) && pair[1].bytesize <= RANGES[:info_bytes].end))
         end
       end
 

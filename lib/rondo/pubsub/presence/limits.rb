@@ -81,7 +81,7 @@ module Rondo
         raise ArgumentError, too_long(text.bytesize, most) if text.bytesize > most
 
         text.freeze
-      rescue JSON::GeneratorError, EncodingError => e
+      rescue JSON::JSONError, EncodingError => e
         raise ArgumentError, "info cannot be JSON: #{e.message[0, 200]}"
       end
 

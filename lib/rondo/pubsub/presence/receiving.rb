@@ -137,7 +137,7 @@ module Rondo
         return doubt(peer, room.name, now) unless before.zero? || record&.version == before
 
         here, gone = Frames.body(frame)
-        unless version > before && Frames.entries?(here, @limits.info_bytes) && Frames.names?(gone)
+        unless version > before && Frames.entries?(here) && Frames.names?(gone)
           return @counts.invalid += 1
         end
 
@@ -181,7 +181,7 @@ module Rondo
         return if known?(room, peer, version)
 
         entries = Frames.body(frame)
-        unless Frames.entries?(entries, @limits.info_bytes) && pages.between?(1, Frames::PAGES) && page < pages
+        unless Frames.entries?(entries) && pages.between?(1, Frames::PAGES) && page < pages
           return @counts.invalid += 1
         end
         return replace(room, peer, version, entries.to_h, now) if pages == 1

@@ -31,7 +31,7 @@ module Rondo
       # How often a room that has changed is named.
       ANNOUNCEMENTS = 3
       BEAT_BYTES = 64 * 1024
-      # Ids in one message of changes.
+      # Ids that have gone, in one message.
       TOLD = 100
       # Rooms in one question.
       ASKED = 200
@@ -263,7 +263,7 @@ module Rondo
       # come are told before those who go, so that the room is not empty in between.
       def tell(room, ids)
         here, gone = ids.partition { |id| room.local.key?(id) }
-        parts = here.each_slice(TOLD).map { |part| [part.map { |id| [id, room.local[id]] }, []] }
+        parts = here.empty? ? [] : Frames.pages(room.local.slice(*here)).map { |page| [page, []] }
         parts.concat(gone.each_slice(TOLD).map { |part| [[], part] })
         parts.each do |body|
           before = room.version

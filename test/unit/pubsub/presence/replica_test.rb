@@ -313,6 +313,21 @@ class PresenceReplicaTest < Minitest::Test
     world.members.each { |member| assert_equal '"new"', member.replica.entries("a")["x"] }
   end
 
+  def test_the_largest_ids_and_infos_go_in_messages_that_are_read
+    world = quiet(2, info_bytes: 16_384)
+    world.members[1].replica.follow("c", world.now, until_time: world.now + 60)
+    world.run(1)
+    info = JSON.generate("\"" * 8190)
+    60.times { |number| world.members[0].replica.join("c", "#{number} ".ljust(256, "\u0001"), info, world.now) }
+    world.members[0].replica.tick(world.now)
+    sizes = world.members[0].replica.out.map { |words| words.last.bytesize }
+    assert_operator sizes.max, :<, P::Frames::MOST_BYTES
+    world.turn(world.members[0])
+    world.run(0.5)
+    assert_equal 60, world.members[1].replica.entries("c").size
+    assert_equal 0, world.members[1].replica.counts.repairs
+  end
+
   # ---- hostile messages ----
 
   def test_garbage_and_forgery_raise_nothing_and_are_bounded
