@@ -4,6 +4,7 @@
 # that are killed, and an engine that is away.
 # SPDX-License-Identifier: MIT
 
+require "json"
 require_relative "../shell_case"
 require "support/redis_server"
 require "support/websocket_peer"
