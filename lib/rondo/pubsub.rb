@@ -5,10 +5,13 @@
 
 require "rondo/pubsub/engines"
 require "rondo/pubsub/local"
+require "rondo/pubsub/presence/client"
 
 # Channels of the server; see docs/PUSH.md.
 
 module Rondo
+  autoload :Presence, "rondo/pubsub/presence"
+
   class << self
     # Any thread of a process that serves; with an engine such as Redis, of any process.
     # @overload publish(channel, message, engine = nil, confirm: nil)

@@ -51,6 +51,23 @@ class EchoExampleTest < ExampleCase
   end
 end
 
+class PresenceExampleTest < ExampleCase
+  NAME = "presence.ru"
+
+  def test_who_comes_and_goes
+    ada, bob = Array.new(2) { open_websocket("/") }
+    ada.say("ada")
+    assert_equal ["ada came"], [ada, bob].map(&:hear).uniq
+    bob.say("bob")
+    assert_equal ["bob came"], [ada, bob].map(&:hear).uniq
+    assert_equal "ada\nbob\n", browser.get("/").body
+    assert_match(/an id must have 1 to 256 bytes/, bob.ask("x" * 257))
+    ada.close
+    assert_equal "ada left", bob.hear
+    assert_equal "bob\n", browser.get("/").body
+  end
+end
+
 class ChatExampleTest < ExampleCase
   NAME = "chat/config.ru"
 

@@ -39,6 +39,7 @@ class ReadmeTest < Minitest::Test
     "bin/rondo examples/streaming.ru" => :test_every_example_answers,
     "bin/rondo examples/counter.ru" => :test_the_counter_example_counts,
     "bin/rondo examples/echo.ru" => "test/apps/examples_test.rb",
+    "bin/rondo examples/presence.ru" => "test/apps/examples_test.rb",
     "bin/rondo examples/chat/config.ru" => "test/apps/chat_test.rb",
     "bin/rondo -r redis://localhost:6379 examples/notifications/config.ru" => "test/integration/pubsub/notifications_test.rb",
     "bin/rondo examples/sinatra/config.ru" => "test/apps/examples_test.rb",

@@ -296,6 +296,17 @@ static VALUE client_close_reason(VALUE self) {
     return rb_utf8_str_new(reason.ptr, (long)reason.len);
 }
 
+/* From now on Rondo::Presence is told of its end.
+ * @return [Boolean] false: it has ended
+ * @api private */
+static VALUE client_note_joined(VALUE self) {
+    rd_client *client = rd_client_of(self);
+    if (!rd_client_lock(client)) return Qfalse;
+    rd_unlock(client->binding);
+    client->has_joined = true;
+    return Qtrue;
+}
+
 /* @return [String] always the same: applications log what they are given */
 static VALUE client_inspect(VALUE self) {
     (void)self;
@@ -374,4 +385,5 @@ void rd_init_client(VALUE rondo) {
     rb_define_method(cClient, "close_code", client_close_code, 0);
     rb_define_method(cClient, "close_reason", client_close_reason, 0);
     rb_define_method(cClient, "inspect", client_inspect, 0);
+    rb_define_private_method(cClient, "note_joined", client_note_joined, 0);
 }

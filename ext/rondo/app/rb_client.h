@@ -21,6 +21,7 @@ typedef struct rd_client {
     VALUE blocks; /* nil, or a Hash: number → block, kind and name of its subscription → number */
     rd_address peer;     /* as it was when the connection got its handler */
     bool takes_messages; /* the handler had on_message when it became the handler */
+    bool has_joined;     /* it may be present somewhere: Rondo::Presence is told of its end */
 } rd_client;
 
 rd_client *rd_client_of(VALUE self);

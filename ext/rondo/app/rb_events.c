@@ -84,14 +84,31 @@ static VALUE dispatch(VALUE argument) {
     return rb_check_funcall(client->handler, *callbacks[kind], message != NULL ? 2 : 1, arguments);
 }
 
+/* It leaves all rooms. */
+static VALUE leave_rooms(VALUE self) {
+    VALUE presence = rb_path2class("Rondo::Presence");
+    return rb_funcall(presence, rb_intern("ended"), 1, self);
+}
+
+RD_APART static void end_presence(rd_binding *binding, VALUE self) {
+    int state = 0;
+    rb_protect(leave_rooms, self, &state);
+    if (state == 0) return;
+    VALUE error = rb_errinfo();
+    rb_set_errinfo(Qnil);
+    if (rb_obj_is_kind_of(error, rb_eException)) rd_report_error(binding, error, Qnil);
+}
+
 /* The connection has ended: no callback can be called for it any more. */
 RD_APART static void forget(rd_binding *binding, rd_endpoint *endpoint, VALUE self) {
     if (endpoint->index != RD_ENDPOINT_NOBODY) rd_client_let_go(binding, endpoint->index);
     if (endpoint->is_deaf) return;
-    rd_client_of(self)->endpoint = NULL;
+    rd_client *client = rd_client_of(self);
+    client->endpoint = NULL;
     rd_lock(binding);
     rd_endpoint_unref(endpoint);
     rd_unlock(binding);
+    if (client->has_joined) end_presence(binding, self);
 }
 
 /* An exception ends this connection and no other. A Thread#kill ends the thread. */

@@ -86,6 +86,16 @@ int rd_pubsub_keep(rd_pubsub *pubsub, rd_slice name, bool is_pattern, rd_relay_t
 rd_endpoint *rd_pubsub_subscriber(rd_pubsub *pubsub);
 void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint);
 
+/* A subscriber that keeps its messages until they are taken: it makes no events. It subscribes with
+ * block 0. A byte is written to `fd`, which does not block and is the caller's until
+ * rd_pubsub_release(), when the first message comes. Above RD_MAILBOX_BYTES messages are dropped,
+ * and counted in messages_dropped. */
+#define RD_MAILBOX_BYTES ((size_t)16 << 20)
+rd_endpoint *rd_pubsub_mailbox(rd_pubsub *pubsub, int fd);
+
+/* The oldest message; the caller gets the reference. NULL: there is none. */
+rd_message *rd_mailbox_take(rd_endpoint *endpoint);
+
 /* Notifies such a subscriber that channels have subscribers here: the present ones first, then
  * every change. One event, which says nothing else, waits for it as long as there are changes to
  * take. */

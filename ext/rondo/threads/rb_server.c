@@ -19,6 +19,7 @@
 #include "rack/rb_env.h"
 #include "rack/rb_input.h"
 #include "app/rb_channels.h"
+#include "app/rb_mailbox.h"
 #include "app/rb_connect.h"
 #include "threads/rb_options.h"
 #include "app/rb_raw.h"
@@ -171,6 +172,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_method(cCore, "connection_limit", core_connection_limit, 0);
     rd_init_core_listening(cCore);
     rd_init_core_channels(cCore);
+    rd_init_core_mailbox(cCore);
     rd_init_core_raw(cCore);
     rd_init_core_connect(cCore, rondo);
     rd_init_core_siblings(cCore);

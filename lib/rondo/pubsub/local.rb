@@ -37,6 +37,7 @@ module Rondo
     @watches = {}
     @interests = {}
     @hub = nil
+    @presence = nil
 
     class << self
       # While a server runs in this process, it takes part.
@@ -49,11 +50,17 @@ module Rondo
 
         begin
           join(core)
+          @presence&.begin_at(core)
           yield
         ensure
+          @presence&.end_at(core)
           release(core)
         end
       end
+
+      # @return [Module] {Presence}, once it was used
+      # @api private
+      attr_writer :presence
 
       # @return [Boolean] whether a server runs in this process; not in a child that the application has forked
       def serving?

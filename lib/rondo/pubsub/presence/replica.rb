@@ -1,0 +1,430 @@
+# frozen_string_literal: true
+
+# Who is present, as one process knows it: its own ids, and a copy of what other processes say of the rooms that it
+# follows. It has no thread, no clock and no socket: node.rb gives it messages and the time, and sends what is in `out`.
+# So the tests run many of them with lost, late and repeated messages. docs/decisions/0068-presence.md has the reasons.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/presence/frames"
+require "rondo/pubsub/presence/limits"
+require "rondo/pubsub/presence/peer"
+require "rondo/pubsub/presence/receiving"
+require "rondo/pubsub/presence/room"
+
+module Rondo
+  module Presence
+    # @api private
+    class Replica
+      include Receiving
+
+      # Seconds between two beats.
+      BEAT = 1.0
+      # Without its own beat for so long, a process does not hear others either, and drops nobody.
+      DEAF = 2.5
+      # A process that has begun just now does not know the others yet.
+      YOUTH = 0.3
+      # Seconds between two answers for one room.
+      ANSWER_PAUSE = 0.25
+      # Rooms in one beat; those that changed come first, and leave some places for the others.
+      MENTIONS = 256
+      CHANGED_MENTIONS = 192
+      # How often a room that has changed is named.
+      ANNOUNCEMENTS = 3
+      BEAT_BYTES = 64 * 1024
+      # Ids that have gone, in one message.
+      TOLD = 100
+      # Rooms in one question.
+      ASKED = 200
+      # Answers that wait, and processes that are known, at most.
+      MOST_ANSWERS = 20_000
+      MOST_PEERS = 4096
+      # Seconds between two looks at what is old.
+      AUDIT = 5.0
+      # A room that its process has not named for so many cycles is doubtful.
+      SILENT_CYCLES = 3
+
+      # Counted since the process began.
+      Counts = Struct.new(:refused, :lost, :repairs, :invalid)
+
+      # @return [String] of this process, until it ends
+      attr_reader :name
+      # @return [Array<Array>] what is to be done, in order: [:all, text], [:room, room, text], [:follow, room],
+      #   [:unfollow, room]
+      attr_reader :out
+      # @return [Hash{String => Room}]
+      attr_reader :rooms
+      # @return [Hash{String => Peer}]
+      attr_reader :peers
+      # @return [Integer] bytes of all entries
+      attr_reader :bytes
+      # @return [Counts]
+      attr_reader :counts
+      # @return [Limits]
+      attr_accessor :limits
+
+      def initialize(name, limits, now, random: Random.new)
+        @name = name
+        @limits = limits
+        @random = random
+        @began = @echo_at = @last_tick = now
+        @out = []
+        @rooms = {}
+        @peers = {}
+        @gone = {}
+        @bytes = 0
+        @counts = Counts.new(0, 0, 0, 0)
+        @clock = @beat = @cycle = 0
+        @beat_due = now
+        @audit_due = now + AUDIT
+        @deaf = true # until its first beat comes back
+        @announced = {}
+        @turn = []
+        @answers = {}
+        @answered = {}
+        @pending = {}
+        @lingering = {}
+        @changed = {}
+      end
+
+      # ---- this process ----
+
+      # @return [Symbol] :entered; :full when a limit forbids it
+      def join(name, id, info, now)
+        cost = Room.cost(id, info)
+        return refuse if @bytes + cost > @limits.replica_bytes
+        return refuse unless (room = follow(name, now))
+
+        known = room.local.key?(id)
+        before = known ? Room.cost(id, room.local[id]) : 0
+        return :entered unless room.enter(id, info)
+
+        @bytes += cost - before
+        pend(room, id)
+        gained(room, id) unless known
+        :entered
+      end
+
+      # A connection that is there already has other info now.
+      # @return [Symbol] as {#join}
+      def update(name, id, info)
+        room = @rooms[name]
+        before = room.local[id]
+        return :entered if before == info
+
+        change = Room.cost(id, info) - Room.cost(id, before)
+        return refuse if @bytes + change > @limits.replica_bytes
+
+        @bytes += change
+        room.local[id] = info
+        pend(room, id)
+        :entered
+      end
+
+      # @return [void]
+      def leave(name, id, now)
+        room = @rooms[name] or return
+        return unless room.local.key?(id)
+
+        info = room.local[id]
+        return unless room.leave(id)
+
+        @bytes -= Room.cost(id, info)
+        pend(room, id)
+        lost(room, id, info, now + @limits.grace, now)
+      end
+
+      # Others are told that it ends.
+      # @return [void]
+      def finish
+        flush_pending
+        @out << [:all, Frames.make("x", @name)]
+      end
+
+      # ---- rooms ----
+
+      # From now on messages about the room come, and others are asked.
+      # @return [Room, nil] nil: there are too many
+      def follow(name, now, until_time: 0)
+        room = @rooms[name]
+        unless room
+          return if @rooms.size >= @limits.rooms
+
+          room = @rooms[name] = Room.new(name)
+          @out << [:follow, name]
+          @peers.each_value { |peer| peer.doubt(name, now) }
+        end
+        room.until = [room.until, until_time].max
+        room
+      end
+
+      # @return [Boolean] whether blocks will be told of changes
+      def listen(name, now)
+        room = follow(name, now) or return false
+        room.listen(@name)
+        @changed[name] = true if room.changed?
+        true
+      end
+
+      # @return [Boolean] whether all other processes have said who is there
+      def complete?(name, now)
+        now - @began >= YOUTH && !@deaf && @rooms.key?(name) && @peers.none? { |_, peer| peer.unsure.key?(name) }
+      end
+
+      # @return [Hash{String => String, nil}] ids with their info
+      def entries(name)
+        @rooms[name]&.entries(@name) || {}
+      end
+
+      # @return [Boolean] whether this is the process with the smallest name
+      def first?
+        @peers.each_key.all? { |other| @name < other }
+      end
+
+      # @return [Array(Room, Array), nil] a room and its changes, see {Room#take_changes}
+      def take_changes(most)
+        name, = @changed.first || return
+        room = @rooms[name]
+        changes = room ? room.take_changes(@name, most) : []
+        @changed.delete(name) unless room&.changed?
+        [name, changes]
+      end
+
+      # @return [Boolean]
+      def changes?
+        !@changed.empty?
+      end
+
+      # ---- time ----
+
+      # Does what is due. `out` has the messages afterwards.
+      # @return [void]
+      def tick(now)
+        flush_pending
+        notice_stillness(now)
+        drop_silent(now) unless @deaf
+        expire(now)
+        ask(now)
+        answer(now)
+        beat(now) if now >= @beat_due
+        audit(now) if now >= @audit_due
+        @last_tick = now
+      end
+
+      # @return [Float] when the next tick is due
+      def next_due(now)
+        dues = [@beat_due]
+        @lingering.each_key { |name| (due = @rooms[name]&.next_leave) && dues.push(due) } if @lingering.size <= 64
+        dues << (now + 0.1) if @lingering.size > 64
+        @answers.each_value { |due| dues.push(due) } if @answers.size <= 64
+        dues << (now + 0.02) if @answers.size > 64
+        dues << (now + 0.05) if @peers.any? { |_, peer| !peer.unsure.empty? }
+        dues.min
+      end
+
+      # @return [Array<Integer>] rooms, ids, bytes, processes, refused, lost, repairs, invalid
+      def numbers
+        ids = @rooms.sum { |_, room| room.local.size + room.remote_count }
+        [@rooms.size, ids, @bytes, @peers.size, *@counts.to_a]
+      end
+
+      private
+
+      def refuse
+        @counts.refused += 1
+        :full
+      end
+
+      def gained(room, id)
+        room.gain(id)
+        @changed[room.name] = true if room.changed?
+      end
+
+      def lost(room, id, info, deadline, now)
+        room.lose(id, info, deadline, now)
+        @lingering[room.name] = true if room.lingering?
+        @changed[room.name] = true if room.changed?
+      end
+
+      # ---- what changed here ----
+
+      # Several changes at once are one message.
+      def pend(room, id)
+        (@pending[room.name] ||= {})[id] = true
+      end
+
+      def flush_pending
+        return if @pending.empty?
+
+        pending, @pending = @pending, {}
+        pending.each { |name, ids| tell(@rooms[name], ids.keys) if @rooms[name] }
+      end
+
+      # Whoever has nothing of this room takes a message with 0 as the whole: it can only be the first one. Those who
+      # come are told before those who go, so that the room is not empty in between.
+      def tell(room, ids)
+        here, gone = ids.partition { |id| room.local.key?(id) }
+        parts = here.empty? ? [] : Frames.pages(room.local.slice(*here)).map { |page| [page, []] }
+        parts.concat(gone.each_slice(TOLD).map { |part| [[], part] })
+        parts.each do |body|
+          before = room.version
+          room.version = @clock += 1
+          @out << [:room, room.name, Frames.make("d", @name, before, @clock, body: body)]
+        end
+        announce(room)
+        room.version = 0 if room.local.empty?
+      end
+
+      def announce(room)
+        @announced.delete(room.name)
+        @announced[room.name] = [ANNOUNCEMENTS, @clock]
+      end
+
+      # ---- beats ----
+
+      def beat(now)
+        mentions = []
+        bytes = 0
+        add = lambda do |name, version, count|
+          mentions << [name, version, count]
+          (bytes += name.bytesize + 24) < BEAT_BYTES
+        end
+        mention_changed(add)
+        mention_others(mentions, add) if bytes < BEAT_BYTES
+        @beat += 1
+        @beat_due = now + BEAT
+        @out << [:all, Frames.make("b", @name, @beat, @cycle, body: mentions)]
+      end
+
+      def mention_changed(add)
+        @announced.first(CHANGED_MENTIONS).each do |name, (left, clock)|
+          @announced.delete(name)
+          @announced[name] = [left - 1, clock] if left > 1
+          room = @rooms[name]
+          count = room ? room.local.size : 0
+          break unless add.call(name, count.zero? ? clock : room.version, count)
+        end
+      end
+
+      # All rooms with ids of this process in turn. A cycle is over when all of them were named.
+      def mention_others(mentions, add)
+        began = false
+        while mentions.size < MENTIONS
+          if @turn.empty?
+            break if began
+
+            began = true
+            @cycle += 1
+            @turn = @rooms.each_value.reject { |room| room.local.empty? }.map(&:name)
+          end
+          room = @rooms[@turn.pop]
+          next if room.nil? || room.local.empty? || room.version.zero?
+
+          break unless add.call(room.name, room.version, room.local.size)
+        end
+      end
+
+      # ---- questions and answers ----
+
+      # One question for all processes that have something to say, or one for each.
+      def ask(now)
+        due = {}
+        @peers.each do |name, peer|
+          peer.unsure.each { |room, (at, _)| (due[room] ||= []) << name if at <= now }
+        end
+        return if due.empty?
+
+        due.first(ASKED).group_by { |_, names| names.size > 1 ? "*" : names.first }.each do |whom, questions|
+          questions.each { |room, names| names.each { |name| @peers[name].asked(room, now, @random) } }
+          @out << [:all, Frames.make("a", @name, whom, body: questions.map(&:first))]
+        end
+      end
+
+      # All who have asked since are answered at once.
+      def answer(now)
+        due = @answers.select { |_, at| at <= now }.keys
+        return if due.empty?
+
+        due.each { |name| @answers.delete(name) }
+        here, nobody = due.partition { |name| @rooms[name] && !@rooms[name].local.empty? }
+        here.each { |name| send_room(@rooms[name]) }
+        nobody.each_slice(ASKED) { |names| @out << [:all, Frames.make("e", @name, @clock, body: names)] }
+        here.each { |name| @answered[name] = now }
+      end
+
+      def send_room(room)
+        pages = Frames.pages(room.local)
+        pages.each_with_index do |page, index|
+          @out << [:room, room.name, Frames.make("s", @name, room.version, index, pages.size, body: page)]
+        end
+      end
+
+      # ---- others that are gone ----
+
+      # A process that was stopped, or whose loop stands still, has not heard others; they have not been silent.
+      def notice_stillness(now)
+        @deaf = true if now - @last_tick > DEAF / 2 || now - @echo_at > DEAF
+      end
+
+      def drop_silent(now)
+        @peers.each_value.select { |peer| now - peer.heard_at > @limits.silence }.each do |peer|
+          @counts.lost += 1
+          drop(peer, [peer.heard_at + @limits.grace, now].max, now)
+        end
+      end
+
+      def drop(peer, deadline, now)
+        @peers.delete(peer.name)
+        peer.rooms.each_key do |name|
+          room = @rooms[name]
+          record = room&.records&.delete(peer.name) or next
+          forget_ids(room, record.ids, deadline, now)
+        end
+      end
+
+      def forget_ids(room, ids, deadline, now)
+        ids.each do |id, info|
+          @bytes -= Room.cost(id, info)
+          lost(room, id, info, deadline, now)
+        end
+      end
+
+      def expire(now)
+        @lingering.each_key.to_a.each do |name|
+          room = @rooms[name]
+          room&.expire(now)
+          @changed[name] = true if room&.changed?
+          @lingering.delete(name) unless room&.lingering?
+        end
+      end
+
+      # What is doubtful or not needed any more.
+      def audit(now)
+        @audit_due = now + AUDIT
+        @gone.delete_if { |_, at| now - at > Peer::TOMB }
+        @answered.delete_if { |_, at| now - at > ANSWER_PAUSE }
+        @peers.each_value { |peer| audit_peer(peer, now) }
+        @rooms.each_value.select { |room| unneeded?(room, now) }.each { |room| unfollow(room) }
+      end
+
+      def audit_peer(peer, now)
+        peer.forget_old(now)
+        peer.rooms.each_key do |name|
+          record = @rooms[name]&.records&.[](peer.name) or next
+          peer.doubt(name, now) if peer.cycle - record.named_in >= SILENT_CYCLES
+        end
+      end
+
+      def unneeded?(room, now)
+        room.local.empty? && room.told.nil? && !room.lingering? && room.until <= now && !@pending.key?(room.name)
+      end
+
+      def unfollow(room)
+        room.records.each_value { |record| record.ids.each { |id, info| @bytes -= Room.cost(id, info) } }
+        @peers.each_value { |peer| peer.forget(room.name) }
+        @rooms.delete(room.name)
+        @changed.delete(room.name)
+        @out << [:unfollow, room.name]
+      end
+    end
+  end
+end
