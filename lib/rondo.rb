@@ -44,6 +44,7 @@ module Rondo
   autoload :Frameworks, "rondo/fibers/frameworks"
   autoload :RequestIds, "rondo/boot/request_ids"
   autoload :StatusPage, "rondo/status_page/application"
+  autoload :Signed, "rondo/pubsub/signed"
   autoload :Databases, "rondo/fibers/databases"
 
   class << self
