@@ -45,6 +45,7 @@ module Rondo
   autoload :RequestIds, "rondo/boot/request_ids"
   autoload :StatusPage, "rondo/status_page/application"
   autoload :Signed, "rondo/pubsub/signed"
+  autoload :Publisher, "rondo/pubsub/publisher"
   autoload :Databases, "rondo/fibers/databases"
 
   class << self

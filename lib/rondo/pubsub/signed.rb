@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Names of channels that only this server can have written: a page that has one may subscribe, and cannot change it.
-# They are those of Turbo's signed streams (ActiveSupport::MessageVerifier with SHA256 and JSON): each side reads what the
-# other one signs with the same secret. docs/PUBLISHING.md is the manual.
+# They are those of Turbo's signed streams (ActiveSupport::MessageVerifier with SHA256 and JSON): each side reads what
+# the other one signs with the same secret. docs/PUBLISHING.md is the manual.
 # SPDX-License-Identifier: MIT
 
 require "json"

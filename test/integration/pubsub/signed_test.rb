@@ -7,6 +7,7 @@
 require_relative "../shell_case"
 require "cgi"
 require "rondo"
+require "support/open_stream"
 require "support/websocket_peer"
 
 class SignedSubscriptionsTest < ShellCase
@@ -38,7 +39,7 @@ class SignedSubscriptionsTest < ShellCase
       stream = open_stream(server, signed("news"), Rondo::Signed.channel("kept"))
       socket = peer(server, signed("news"), signed("other"))
       assert_includes stream.head, "access-control-allow-origin: *"
-      eventually("the stream is subscribed") { publish(server, "news", "one") and heard?(stream, "one") }
+      eventually("the stream is subscribed") { publish(server, "news", "one") and stream.heard?("one") }
       socket.say("nothing reads this").say("news=nor this")
       eventually("the socket is subscribed") { publish(server, "other", "two") and socket.wait_readable(0.01) }
       heard = []
@@ -65,13 +66,13 @@ class SignedSubscriptionsTest < ShellCase
   def test_a_stream_goes_on_after_the_last_event_that_it_saw
     server = start("-C", "rondo.rb", "-w", "2")
     first = open_stream(server, signed("kept"))
-    eventually("it is subscribed") { publish(server, "kept", "one") and heard?(first, "one") }
+    eventually("it is subscribed") { publish(server, "kept", "one") and first.heard?("one") }
     id = first.text[/^id: ?(\d+)\ndata: ?one|data: ?one\nid: ?(\d+)/, 1] || Regexp.last_match(2)
     first.close
     publish(server, "kept", "two")
     publish(server, "kept", "three")
     again = open_stream(server, signed("kept"), last: id)
-    eventually("the missed ones") { again.read and again.text.include?("three") }
+    assert again.hears?("three")
     assert_match(/two.*three/m, again.text)
     assert_equal 1, again.text.scan("two").size
   end
@@ -96,35 +97,12 @@ class SignedSubscriptionsTest < ShellCase
 
   private
 
-  # What an EventSource reads.
-  class Stream
-    attr_reader :head, :text
-
-    def initialize(socket)
-      @socket = socket
-      @text = +""
-      read until @text.include?("\r\n\r\n")
-      @head, @text = @text.split("\r\n\r\n", 2)
-    end
-
-    def read
-      @text << @socket.readpartial(65_536) if @socket.wait_readable(0.2)
-      true
-    end
-
-    def close = @socket.close
-  end
-
   def signed(name) = Rondo::Signed.channel(name, expires_in: 3600)
 
   def query(names) = names.map { |name| "channel=#{CGI.escape(name)}" }.join("&")
 
   def open_stream(server, *names, last: nil)
-    socket = TCPSocket.new("127.0.0.1", server.port)
-    @peers << socket
-    field = "Last-Event-ID: #{last}\r\n" if last
-    socket.write("GET /events?#{query(names)} HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n#{field}\r\n")
-    Stream.new(socket)
+    OpenStream.new(server.port, "/events?#{query(names)}", last: last).tap { |stream| @peers << stream }
   end
 
   def peer(server, *names)
@@ -133,10 +111,5 @@ class SignedSubscriptionsTest < ShellCase
 
   def publish(server, channel, text)
     get(server, "/publish?#{channel}=#{text}").body == "true"
-  end
-
-  def heard?(stream, text)
-    stream.read
-    stream.text.include?(text)
   end
 end
