@@ -28,7 +28,7 @@ module Rondo
 
     # @return [Integer] 0 or 1
     def run
-      channel, message, *rest = parser.parse(@arguments)
+      channel, message, *rest = words
       return @done if @done
       raise Error, "the channel is missing" unless channel
       raise Error, "the message is missing; - reads it from standard input" unless message
@@ -43,6 +43,12 @@ module Rondo
     end
 
     private
+
+    # What comes after `--` is no option. optparse of Ruby 3.1 does not know it where options must be exact.
+    def words
+      at = @arguments.index("--") || @arguments.size
+      parser.parse(@arguments.take(at)) + @arguments.drop(at + 1)
+    end
 
     def parser
       OptionParser.new do |options|
