@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "control_case"
-require "rondo/pubsub/publisher"
+require "rondo"
 require "support/open_stream"
 require "support/redis_server"
 
@@ -137,6 +137,24 @@ class PublishTest < ControlCase
     assert_equal({ "503" => 16, "504" => 64 }, codes.tally.sort.to_h)
   ensure
     open_gate
+  end
+
+  # The worker of the only subscriber stands still.
+  def test_a_queue_that_is_full
+    write "rondo.rb", "hub_queue_bytes 2**20\n"
+    server = controlled("-C", "rondo.rb", "-w", "1")
+    feed = feeds(server, "news")
+    worker = JSON.parse(control(server, "/stats").body).fetch("worker_status").first.fetch("pid")
+    batch = JSON.generate([{ channel: "news", data: "x" * 9000 }] * 100)
+    Process.kill("STOP", worker)
+    answer = eventually("it is full") { post(server, batch).then { |status, text| JSON.parse(text) if status == 503 } }
+    assert_includes 0...100, answer.fetch("published")
+    assert_match(/no room for this message/, answer.fetch("error"))
+    Process.kill("CONT", worker)
+    eventually("there is room again") { post(server, '{"channel":"news","data":"afterwards"}').first == 200 }
+    assert feed.hears?("afterwards")
+  ensure
+    Process.kill("CONT", worker) if worker
   end
 
   def test_two_servers_and_redis

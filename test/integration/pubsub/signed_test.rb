@@ -95,6 +95,18 @@ class SignedSubscriptionsTest < ShellCase
     assert_equal "a", Rondo::Signed.verified(get(server, "/sign?a").body), "the first one signs"
   end
 
+  # Workers get the secret, too.
+  def test_a_program_with_a_secret
+    write "program.rb", <<~RUBY
+      require "rondo"
+      app = ->(env) { [200, {}, [Rondo::Signed.channel("a")]] }
+      Rondo.start(app, bind: "tcp://127.0.0.1:0", workers: 1, signing_secret: ["the first one of two", "the second one of two"])
+    RUBY
+    program = Program.new("#{@folder}/program.rb", spawn: { chdir: @folder }, env: BLANK).tap { |one| @servers << one }
+    Rondo::Signed.secrets = "the first one of two"
+    assert_equal "a", Rondo::Signed.verified(get(program).body)
+  end
+
   private
 
   def signed(name) = Rondo::Signed.channel(name, expires_in: 3600)
