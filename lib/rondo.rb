@@ -44,6 +44,8 @@ module Rondo
   autoload :Frameworks, "rondo/fibers/frameworks"
   autoload :RequestIds, "rondo/boot/request_ids"
   autoload :StatusPage, "rondo/status_page/application"
+  autoload :Signed, "rondo/pubsub/signed"
+  autoload :Publisher, "rondo/pubsub/publisher"
   autoload :Databases, "rondo/fibers/databases"
 
   class << self

@@ -169,6 +169,7 @@ module Rondo
       settings = resolve(configuration.choose(false), options)
       log = settings.logger(quiet: options[:quiet] || options[:Silent])
       say_boot(configuration, settings, log, why)
+      Signed.secrets = settings[:signing_secret] if settings.given?(:signing_secret)
       engine = PubSub::Configured.open(settings, log)
       hooks = Hooks.new(configuration, log)
       server = Server.new(Application.with_puma_env(app, settings), **settings.server_options(log), **hooks.of_server)

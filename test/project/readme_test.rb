@@ -42,6 +42,7 @@ class ReadmeTest < Minitest::Test
     "bin/rondo examples/presence.ru" => "test/apps/examples_test.rb",
     "bin/rondo examples/chat/config.ru" => "test/apps/chat_test.rb",
     "bin/rondo -r redis://localhost:6379 examples/notifications/config.ru" => "test/integration/pubsub/notifications_test.rb",
+    "bin/rondo -C examples/publishing/rondo.rb -S publishing.state examples/publishing/config.ru" => "test/integration/control/publishing_example_test.rb",
     "bin/rondo examples/sinatra/config.ru" => "test/apps/examples_test.rb",
     "bin/rondo examples/recipes/app/config.ru" => "test/recipes/platforms_test.rb",
     "bin/rondo examples/rails_push.ru" => "test/apps/examples_test.rb"

@@ -67,7 +67,8 @@ module GeneratedVerbs
   }.freeze
   KINDS = { switch: :bool, seconds: :seconds, count: :number, size: :number, port: :number, workers: :number,
             permission: :number, choice: :choice, text: :text, any: :object, object: :object, path: :path,
-            written_file: :path, folder: :path, paths: :paths, addresses: :paths, names: :paths }.freeze
+            written_file: :path, folder: :path, paths: :paths, addresses: :paths, names: :paths,
+            secrets: :paths }.freeze
 
   module_function
 

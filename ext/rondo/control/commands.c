@@ -22,11 +22,13 @@
 typedef struct rd_command {
     rd_list in_waiting;
     rd_timer timer;
+    rd_commands *commands;
     rd_request *request;
     uint64_t id;
 } rd_command;
 
 static void end_command(rd_command *command) {
+    if (command->request->body.size > 0) command->commands->bodies--;
     rd_list_unlink(&command->in_waiting);
     if (rd_timer_is_armed(&command->timer)) rd_timer_cancel(&command->timer);
     rd_request_unref(command->request);
@@ -55,12 +57,19 @@ static bool send_line(rd_commands *commands, uint64_t id, const char *verb) {
 }
 
 void rd_commands_ask(rd_commands *commands, rd_request *request, const char *verb) {
+    const bool has_body = request->body.size > 0;
+    if (has_body && commands->bodies >= RD_COMMAND_BODIES_MAX) {
+        rd_reply_error(request, 503, "too many requests wait for the process");
+        return;
+    }
     if (!send_line(commands, ++commands->last_id, verb)) {
         rd_reply_error(request, 503, "the process no longer takes commands");
         return;
     }
     rd_command *command = rd_alloc_zero(sizeof(*command));
     command->request = request;
+    command->commands = commands;
+    if (has_body) commands->bodies++;
     command->id = commands->last_id;
     rd_request_ref(request);
     rd_timer_init(&command->timer, on_no_answer);
@@ -69,18 +78,29 @@ void rd_commands_ask(rd_commands *commands, rd_request *request, const char *ver
     rd_list_append(&commands->waiting, &command->in_waiting);
 }
 
+static rd_command *find_command(const rd_commands *commands, uint64_t id) {
+    const rd_list *all = &commands->waiting;
+    for (rd_list *node = all->next; node != all; node = node->next) {
+        rd_command *command = RD_CONTAINER(node, rd_command, in_waiting);
+        if (command->id == id) return command;
+    }
+    return NULL;
+}
+
+const rd_body *rd_commands_body(const rd_commands *commands, uint64_t id) {
+    const rd_command *command = find_command(commands, id);
+    return command != NULL ? &command->request->body : NULL;
+}
+
 static void take_answer(rd_commands *commands, uint64_t id, int status, const char *bytes,
                         size_t len) {
-    for (rd_list *node = commands->waiting.next; node != &commands->waiting; node = node->next) {
-        rd_command *command = RD_CONTAINER(node, rd_command, in_waiting);
-        if (command->id != id) continue;
-        rd_buffer text = {0};
-        rd_buffer_append(&text, bytes, len);
-        rd_reply(command->request, status, RD_REPLY_JSON, &text);
-        rd_buffer_clear(&text);
-        end_command(command);
-        return;
-    }
+    rd_command *command = find_command(commands, id);
+    if (command == NULL) return;
+    rd_buffer text = {0};
+    rd_buffer_append(&text, bytes, len);
+    rd_reply(command->request, status, RD_REPLY_JSON, &text);
+    rd_buffer_clear(&text);
+    end_command(command);
 }
 
 /* Takes one whole answer from the received bytes. Returns false when there is none yet. */

@@ -171,7 +171,8 @@ static void handle(rd_control *control, rd_request *request) {
     int verb = page == NULL ? rd_verb_find(path.ptr, path.len) : -1;
     const bool is_open = page != NULL && page->is_probe && !control->is_public;
     const char *why = is_open ? NULL : rd_access_refusal(control->token, request, page != NULL);
-    const char *methods = rd_access_methods(control->token, request, verb >= 0);
+    const char *methods =
+        verb == RD_VERB_PUBLISH ? "POST" : rd_access_methods(control->token, request, verb >= 0);
     if (why != NULL && control->token != NULL && is_page_of_browser(control, path, request)) {
         rd_reply_ask_password(request);
     } else if (why != NULL) {
@@ -229,13 +230,54 @@ void rd_control_stop(rd_control *control) {
     control->running = false;
 }
 
+/* ---- bodies ---- */
+
+#define BODY_MAX    4096
+#define PUBLISH_MAX (1 << 20)
+#define BODIES_MAX  (32 << 20) /* of all clients */
+#define BODY_RATE   32768      /* bytes a second: a megabyte in 32 s */
+
+/* Only those who may publish may send a long body. */
+static int64_t body_limit(void *owner, const rd_request *request) {
+    const rd_control *control = owner;
+    const rd_slice path = rd_request_slice(request, request->head.path);
+    if (!rd_slice_equal(path, RD_SLICE("/publish"))) return BODY_MAX;
+    const bool may = rd_access_refusal(control->token, request, false) == NULL;
+    return may && (control->verbs & 1u << RD_VERB_PUBLISH) ? PUBLISH_MAX : BODY_MAX;
+}
+
+static bool append_body(const rd_body *body, rd_buffer *bytes) {
+    char room[16384];
+    for (uint64_t at = 0; at < body->size;) {
+        const ssize_t len = rd_body_read(body, at, room, sizeof(room));
+        if (len <= 0) return false;
+        rd_buffer_append(bytes, room, (size_t)len);
+        at += (uint64_t)len;
+    }
+    return true;
+}
+
+bool rd_control_body(rd_control *control, uint64_t id, rd_buffer *bytes) {
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    const rd_body *body = rd_commands_body(&control->commands, id);
+    const bool is_there = body != NULL && append_body(body, bytes);
+    rd_loop_unlock(loop);
+    return is_there;
+}
+
 /* ---- creating one ---- */
 
 /* Few clients and small requests: stricter limits than those for the public, by the same rules. */
 static void take_settings(rd_settings *settings) {
     rd_settings_init(settings);
     settings->max_head_bytes = 16384;
-    settings->max_body_bytes = 4096;
+    settings->body_memory_bytes = PUBLISH_MAX; /* so bodies need no files */
+    settings->total_input_bytes = BODIES_MAX;
+    settings->total_body_bytes = 1;
+    settings->max_parked_bodies = 0; /* no request is handled before its body is complete */
+    settings->body_min_rate = BODY_RATE;
+    settings->body_min_rate_after_ms = 5000;
     settings->max_connections = 256;
     settings->head_timeout_ms = 5000;
     settings->body_timeout_ms = 5000;
@@ -294,6 +336,7 @@ rd_control *rd_control_new(const rd_control_options *options, int *process_fd) {
         errno = error;
         return NULL;
     }
+    control->server->http.body_limit = (rd_body_limit){.most = body_limit, .owner = control};
     control->live = rd_live_new(&control->report, &control->server->loop);
     return control;
 }

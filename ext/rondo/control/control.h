@@ -6,7 +6,8 @@
  * application, or all of Ruby, is stuck.
  *
  * What only the process can do is sent to the process through a socket, as lines "ID VERB\n"; ID 0
- * wants no answer. An answer comes back as "ID STATUS LENGTH\n" and LENGTH bytes of JSON.
+ * wants no answer. An answer comes back as "ID STATUS LENGTH\n" and LENGTH bytes of JSON. The
+ * process fetches the body of a request by its ID.
  */
 #ifndef RD_CONTROL_CONTROL_H
 #define RD_CONTROL_CONTROL_H
@@ -14,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "cluster/scoreboard.h"
 #include "control/certificates.h"
 #include "listen/listener.h"
@@ -51,6 +53,10 @@ void rd_control_clear_queues(rd_control *control);
 /* Takes over the list of the certificates that are shown, in place of the one before. Any thread,
  * also before start. */
 void rd_control_show_certificates(rd_control *control, rd_certificate_list *list);
+
+/* Appends the body of the request that waits for the answer `id`. Returns false if none does any
+ * more: it must not be carried out. Any thread. */
+bool rd_control_body(rd_control *control, uint64_t id, rd_buffer *bytes);
 
 /* Starts the thread, with all signals blocked. Returns 0 or a negative errno. */
 int rd_control_start(rd_control *control);

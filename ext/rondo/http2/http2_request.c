@@ -13,8 +13,9 @@
 /* ---- the protocol ---- */
 
 static bool is_too_large(const rd_conn *conn, size_t more) {
-    const int64_t limit = rd_http1_settings(conn)->max_body_bytes;
-    return limit > 0 && rd_http1_of((rd_conn *)conn)->request->body.size + more > (uint64_t)limit;
+    const rd_request *request = rd_http1_of((rd_conn *)conn)->request;
+    const int64_t limit = rd_body_limit_of(conn, request);
+    return limit > 0 && request->body.size + more > (uint64_t)limit;
 }
 
 /* Bytes for the protocol that follows come while the application decides on it. */

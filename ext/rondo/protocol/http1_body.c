@@ -161,7 +161,7 @@ static void call_early(rd_conn *conn) {
 /* ---- the beginning ---- */
 
 static bool is_too_large(const rd_conn *conn, uint64_t size) {
-    int64_t limit = rd_http1_settings(conn)->max_body_bytes;
+    int64_t limit = rd_body_limit_of(conn, rd_http1_of((rd_conn *)conn)->request);
     return limit > 0 && size > (uint64_t)limit;
 }
 

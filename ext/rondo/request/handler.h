@@ -41,6 +41,12 @@ typedef enum rd_slow_policy {
     RD_SLOW_DROP_NEWEST,
 } rd_slow_policy;
 
+/* How long the body of a request may be, once its head is there; 0: any length. */
+typedef struct rd_body_limit {
+    int64_t (*most)(void *owner, const rd_request *request); /* NULL: max_body_bytes for all */
+    void *owner;
+} rd_body_limit;
+
 /* rd_conn_set.shared points to it in the set that serves HTTP. */
 typedef struct rd_http_shared {
     rd_handler *handler;
@@ -65,6 +71,7 @@ typedef struct rd_http_shared {
     struct rd_http2_spare *http2_spare; /* of http2/; while there are connections */
     uint32_t early_calls; /* requests with the application whose bodies are still arriving */
     const rd_settings *settings;
+    rd_body_limit body_limit;
     rd_channels *channels;          /* of upgraded connections */
     rd_subscriber_kind subscribers; /* upgraded connections as subscribers */
     rd_list *spare_messages;        /* of endpoint/: a ring, see endpoint_message.h */
@@ -74,6 +81,13 @@ typedef struct rd_http_shared {
 
 static inline rd_http_shared *rd_http_shared_of(const rd_conn *conn) {
     return conn->set->shared;
+}
+
+static inline int64_t rd_body_limit_of(const rd_conn *conn, const rd_request *request) {
+    const rd_http_shared *shared = rd_http_shared_of(conn);
+    const rd_body_limit *limit = &shared->body_limit;
+    return limit->most == NULL ? shared->settings->max_body_bytes
+                               : limit->most(limit->owner, request);
 }
 
 /* A protocol lets go of the request, and drops its reference: it is answered, or its client has

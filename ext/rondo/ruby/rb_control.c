@@ -227,6 +227,16 @@ static VALUE control_show_certificates(VALUE self, VALUE rows) {
     return Qnil;
 }
 
+/* body(id): the bytes of a request that waits for that answer, or nil if none does any more. */
+static VALUE control_body(VALUE self, VALUE id) {
+    rd_buffer bytes = {0};
+    const bool is_there = rd_control_body(control_of(self), NUM2ULL(id), &bytes);
+    VALUE text = Qnil;
+    if (is_there) text = rb_str_new(rd_buffer_ptr(&bytes), (long)rd_buffer_len(&bytes));
+    rd_buffer_clear(&bytes);
+    return text;
+}
+
 /* ---- running ---- */
 
 static VALUE control_start(VALUE self) {
@@ -276,6 +286,7 @@ void rd_init_control(VALUE rondo) {
     rb_define_method(core, "add_queue", control_add_queue, 3);
     rb_define_method(core, "clear_queues", control_clear_queues, 0);
     rb_define_method(core, "show_certificates", control_show_certificates, 1);
+    rb_define_method(core, "body", control_body, 1);
     rb_define_method(core, "start", control_start, 0);
     rb_define_method(core, "keep_files", control_keep_files, 0);
     rb_define_method(core, "close", control_close, 0);

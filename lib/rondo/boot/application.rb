@@ -14,7 +14,7 @@ module Rondo
   # @api private
   module Application
     # Words of the command line. A word that is mistyped names a file that does not exist.
-    COMMANDS = %w[init check cert ctl top bench completion start server help version node].freeze
+    COMMANDS = %w[init check cert ctl top publish bench completion start server help version node].freeze
 
     module_function
 

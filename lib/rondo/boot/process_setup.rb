@@ -87,6 +87,7 @@ module Rondo
       ENV.delete(SECRET)
       ENV["RACK_ENV"] = name
       ENV["RAILS_ENV"] ||= name
+      Signed.secrets = @settings[:signing_secret] if @settings.given?(:signing_secret)
     end
 
     # Port 80 and the renewal of certificates that are fetched; see {Certificates::Keeping}.

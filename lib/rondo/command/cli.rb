@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # The command line of the executable; `require "rondo"` never comes here. Puma's options, iodine's
-# where Puma has none, and the subcommands: init, check and cert here, ctl, top and bench in classes of their own.
+# where Puma has none, and the subcommands: init, check and cert here, ctl, top, publish and bench in classes of their
+# own.
 # SPDX-License-Identifier: MIT
 
 require "rondo/command/command_line"
@@ -32,7 +33,8 @@ module Rondo
     # Parts of the help, each made by the method of that name.
     GROUPS = %i[addresses processes limits certificates logs puma_only others].freeze
     # Those with words of their own.
-    TOOLS = { "ctl" => :Ctl, "top" => :Top, "bench" => :Bench, "completion" => :Completion }.freeze
+    TOOLS = { "ctl" => :Ctl, "top" => :Top, "publish" => :Publish, "bench" => :Bench,
+              "completion" => :Completion }.freeze
 
     # @param arguments [Array<String>]
     # @param out [IO]
@@ -224,7 +226,7 @@ module Rondo
     def parser(groups = GROUPS)
       OptionParser.new do |options|
         options.banner = "Usage: rondo [options] [file]   " \
-                         "rondo init|check|cert|ctl|top|bench|completion|node|help|version"
+                         "rondo init|check|cert|ctl|top|publish|bench|completion|node|help|version"
         options.require_exact = true
         groups.each { |group| send(group, options) }
       end

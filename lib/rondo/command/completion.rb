@@ -23,6 +23,7 @@ module Rondo
                  "check" => "check whether a start would succeed",
                  "cert" => "certificates: renew, status, trust", "ctl" => "control a running server",
                  "top" => "show what a running server does", "completion" => "print a script for a shell",
+                 "publish" => "publish a message through a running server",
                  "bench" => "measure the application and say what to set",
                  "start" => "serve, as without a command", "server" => "serve, as without a command",
                  "help" => "show the options", "version" => "show the version",

@@ -20,7 +20,7 @@ module Rondo
                 "reopen-log" => %w[HUP], "worker-count-up" => %w[TTIN],
                 "worker-count-down" => %w[TTOU], "refork" => %w[URG],
                 "info" => [Signal.list.key?("INFO") ? "INFO" : "PWR"] }.freeze
-    VERBS = (%w[start status live ready stats metrics] + Control::VERBS.keys).freeze
+    VERBS = (%w[start status live ready stats metrics] + Control::VERBS.keys - %w[publish]).freeze
 
     # @param arguments [Array<String>]
     # @param out [IO]

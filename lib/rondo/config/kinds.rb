@@ -164,6 +164,15 @@ module Rondo
       end
     end
 
+    # What is wrong is said without the secret.
+    secrets = lambda do |value, _row|
+      next if value.nil?
+
+      Signed.check(value)
+    rescue ArgumentError => e
+      raise Kind::Refused, e.message
+    end
+
     KINDS = {
       any: Kind.new("a value"),
       text: Kind.new("a String") { |value, _row| value.is_a?(String) ? value : raise(ArgumentError) },
@@ -185,6 +194,7 @@ module Rondo
       workers: Kind.new("a number or auto",
                         word: matching.call(/\A(?:\d{1,4}|auto)\z/, ->(word) { word == "auto" ? word : word.to_i }),
                         variable: ["a number", ->(text, _row) { text == "auto" ? text : Integer(text, 10) }]),
+      secrets: Kind.new("secrets", variable: ["secrets", ->(text, row) { secrets.call(text.split, row) }], &secrets),
       object: Kind.new("an object")
     }.freeze
   end

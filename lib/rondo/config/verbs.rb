@@ -334,6 +334,11 @@ module Rondo
         set(:pubsub_engine, need_block(:pubsub_engine, block))
       end
 
+      # @param secrets [Array<String>] for {Signed}: the first one signs, all of them verify
+      def signing_secret(*secrets)
+        set(:signing_secret, checked(Settings::SHELL[:signing_secret], :signing_secret, secrets.flatten))
+      end
+
       # @param url [String] tcp://HOST:PORT, unix:///PATH or "auto"
       # @param options [Hash] auth_token [String], no_token [Boolean], data_only [Boolean]
       def activate_control_app(url = "auto", options = {})

@@ -9,6 +9,7 @@ require "json"
 require "securerandom"
 require "socket"
 require "rondo"
+require "rondo/pubsub/outside/publication"
 
 module Rondo
   # Opens, starts and ends the control server, and carries out its verbs.
@@ -21,7 +22,7 @@ module Rondo
                 "reopen-log" => :reopen_logs, "reload-certs" => :reload_certificates,
                 "info" => :thread_backtraces }.freeze
     # Verbs whose answer is made here.
-    OWN = %w[gc gc-stats thread-backtraces].freeze
+    OWN = %w[gc gc-stats thread-backtraces publish].freeze
     READ_ONLY = %w[gc-stats].freeze
     LONGEST_TOKEN = 512
     TOKEN = /\A[!#-&(-\[\]-~]{1,#{LONGEST_TOKEN}}\z/
@@ -51,7 +52,8 @@ module Rondo
       token = token_left(settings[:control_token])
       log.note_in(scoreboard)
       control = new(scoreboard, process, log: log, token: token_of(token), cluster: cluster, room: room,
-                                         data_only: settings[:control_data_only])
+                                         data_only: settings[:control_data_only],
+                                         longest: Settings.core_value(:max_publish_bytes, settings[:max_publish_bytes]))
       control.listen(uri, chosen: settings.given?(:control_token), kept: !settings[:state_path].nil?)
       control.start
       control
@@ -134,13 +136,16 @@ module Rondo
     # @param room [Integer] see {Control.open}
     # @param data_only [Boolean] nothing can be asked for but numbers
     # @param log [Logger]
+    # @param longest [Integer] bytes of a message that is published
     # @param answer_timeout_ms [Integer] for verbs that answer
     def initialize(scoreboard, process, token: nil, cluster: false, room: 0, data_only: false, log: Logger.errors_only,
-                   answer_timeout_ms: ANSWER_TIMEOUT_MS)
+                   longest: Publication::LONGEST, answer_timeout_ms: ANSWER_TIMEOUT_MS)
       require "rondo/status_page/page"
       @process = process
       @token = token
       @log = log
+      @publication = Publication.new(log, longest: longest)
+      @writing = Mutex.new
       @core = Core.new(scoreboard, { token: token, cluster: cluster, room: room, verbs: verbs(data_only),
                                      versions: JSON.generate(Control.versions), about: Control.labels,
                                      page: StatusDocument.html, page_policy: StatusDocument.policy,
@@ -281,10 +286,35 @@ module Rondo
     def work
       while (line = @lines.gets)
         id, verb = line.split
-        status, text = answer(verb)
-        @lines.write("#{id} #{status} #{text.bytesize}\n", text) unless id == "0"
+        next publish(id) if verb == "publish"
+
+        result = answer(verb)
+        reply(id, *result) unless id == "0"
       end
     rescue IOError, SystemCallError
+      nil # closed from this side
+    ensure
+      @publications&.close
+    end
+
+    def reply(id, status, text)
+      @writing.synchronize { @lines.write("#{id} #{status} #{text.bytesize}\n", text) }
+    end
+
+    # On a thread of its own: an engine must not keep verbs from being carried out.
+    def publish(id)
+      @publications ||= Thread::Queue.new.tap do |ids|
+        Thread.new { work_off(ids) }.name = "rondo publish"
+      end
+      @publications << id
+    end
+
+    def work_off(ids)
+      while (id = ids.pop)
+        body = @core.body(id.to_i) or next # nobody waits for it any more
+        reply(id, *@publication.answer(body))
+      end
+    rescue IOError, SystemCallError, Error
       nil # closed from this side
     end
 

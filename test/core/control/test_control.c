@@ -16,6 +16,7 @@
 #include "check.h"
 #include "control/access.h"
 #include "control/control.h"
+#include "control/commands.h"
 #include "control/verbs.h"
 
 #define PATIENCE_MS 60000
@@ -167,6 +168,13 @@ static const entrance entrances[] = {
     {"HEAD", "/stop?token=s3cret", "", 405},
     {"POST", "/live", "Content-Length: 0\r\n", 200},
     {"POST", "/live", "Content-Length: 100000\r\n", 413},
+    {"POST", "/stats?token=s3cret", "Content-Length: 4097\r\n", 413},
+    {"POST", "/publish", "", 403},
+    {"POST", "/publish", "Content-Length: 4097\r\n", 413}, /* a long body only with the token */
+    {"POST", "/publish?token=s3cre", "Content-Length: 4097\r\n", 413},
+    {"POST", "/publish?token=s3cret", "Content-Length: 1048577\r\n", 413},
+    {"POST", "/publish/?token=s3cret", "Content-Length: 4097\r\n", 413},
+    {"GET", "/publish?token=s3cret", "", 405},
     {"GET", "/status?token=s3cret", "", 200},
 };
 
@@ -407,6 +415,77 @@ static void test_answers_of_the_process(void) {
     CHECK(strstr(got, "\r\n\r\ngood") != NULL);
     close(fds[0]);
     close(fds[1]);
+    finish();
+}
+
+/* A client that posts `size` bytes to /publish. */
+static int post(size_t size) {
+    char head[256];
+    char *body = rd_alloc(size + 1);
+    int fd = dial();
+    snprintf(head, sizeof(head),
+             "POST /publish?token=s3cret HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+             "Content-Length: %zu\r\n\r\n",
+             size);
+    say(fd, head);
+    for (size_t i = 0; i < size; i++) body[i] = (char)('a' + i % 26);
+    body[size] = '\0';
+    say(fd, body);
+    rd_free(body);
+    return fd;
+}
+
+static void answer(int id, const char *text) {
+    char line[64];
+    int len = snprintf(line, sizeof(line), "%d 200 %zu\n%s", id, strlen(text), text);
+    CHECK_INT(send(process_fd, line, (size_t)len, 0), len);
+}
+
+static int next_publication(void) {
+    char line[64];
+    int id = 0;
+    read_line(line, sizeof(line));
+    CHECK_INT(sscanf(line, "%d publish", &id), 1);
+    return id;
+}
+
+static void test_the_process_fetches_a_body(void) {
+    static const size_t sizes[] = {1, 4096, 100000, 1 << 20};
+    start();
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        rd_buffer bytes = {0};
+        int fd = post(sizes[i]);
+        int id = next_publication();
+        CHECK(rd_control_body(control, (uint64_t)id, &bytes));
+        CHECK_INT(rd_buffer_len(&bytes), sizes[i]);
+        CHECK_INT(rd_buffer_ptr(&bytes)[sizes[i] - 1], 'a' + (int)((sizes[i] - 1) % 26));
+        answer(id, "done");
+        CHECK_INT(status_of(hear(fd, NULL)), 200);
+        CHECK(!rd_control_body(control, (uint64_t)id, &bytes)); /* nobody waits for it any more */
+        rd_buffer_clear(&bytes);
+        close(fd);
+    }
+    finish();
+}
+
+static void test_bodies_that_wait_for_the_process(void) {
+    int fds[RD_COMMAND_BODIES_MAX], ids[RD_COMMAND_BODIES_MAX];
+    start();
+    for (int i = 0; i < RD_COMMAND_BODIES_MAX; i++) {
+        fds[i] = post(10);
+        ids[i] = next_publication();
+    }
+    int fd = post(10);
+    CHECK_INT(status_of(hear(fd, NULL)), 503);
+    close(fd);
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    answer(ids[0], "done");
+    CHECK_INT(status_of(hear(fds[0], NULL)), 200);
+    fd = post(10);
+    answer(next_publication(), "done");
+    CHECK_INT(status_of(hear(fd, NULL)), 200);
+    close(fd);
+    for (int i = 0; i < RD_COMMAND_BODIES_MAX; i++) close(fds[i]);
     finish();
 }
 
@@ -652,6 +731,8 @@ int main(void) {
     test_stalled_and_many_clients();
     test_verbs_reach_the_process();
     test_answers_of_the_process();
+    test_the_process_fetches_a_body();
+    test_bodies_that_wait_for_the_process();
     test_a_process_that_does_not_answer();
     test_a_process_that_takes_nothing();
     test_a_process_that_is_gone_or_talks_nonsense();

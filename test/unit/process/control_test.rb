@@ -48,6 +48,24 @@ class ControlTest < Minitest::Test
     assert_equal Control::OWN, Control::VERBS.select { |_, row| row[:answers] }.keys
   end
 
+  # Nobody serves here. Requests of several clients at once are published one after the other.
+  def test_what_is_published_is_a_body_of_any_length
+    require "rondo/pubsub/publisher"
+    engine = Class.new(Rondo::PubSub::Engine) { define_method(:publish) { |_, message| (@taken ||= []) << message.bytesize } }.new
+    opened(longest: 500_000) do |client, control|
+      publisher = Rondo::Publisher.new(control.url, token: "t", timeout: 60)
+      error = assert_raises(Rondo::Publisher::Error) { publisher.publish("a", "b") }
+      assert_equal [503, 0], [error.status, error.published]
+      Rondo::PubSub.default = engine
+      sizes = Array.new(16) { |number| Thread.new { publisher.publish("a", "x" * (number * 30_000)) && (number * 30_000) } }.map(&:value)
+      assert_equal sizes, engine.instance_variable_get(:@taken).sort
+      assert_match(/data of the message is longer than 500000 bytes/, assert_raises(Rondo::Publisher::Error) { publisher.publish("a", "x" * 500_001) }.message)
+      assert_equal 400, client.post("/publish").status
+    end
+  ensure
+    Rondo::PubSub.detach(engine)
+  end
+
   def test_tokens
     assert_match(/\A\h{32}\z/, Control.token_of(nil))
     refute_equal Control.token_of(nil), Control.token_of(nil)

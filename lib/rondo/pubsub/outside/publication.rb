@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+# What a program outside of the server posts to the control server's `/publish`, and what it is answered. The control
+# server (lib/rondo/process/control.rb) calls it, on a thread for this alone.
+# SPDX-License-Identifier: MIT
+
+require "json"
+require "rondo"
+
+module Rondo
+  # The body of `POST /publish`: a message, or an array of them. All of it is checked before anything is published.
+  # @api private
+  class Publication
+    # A body that is not published: a message of one line.
+    class Refused < Error; end
+
+    # Messages of a body.
+    MOST = 1000
+    # Objects and arrays inside each other.
+    DEPTH = 64
+    LONGEST_NAME = 1024
+    # Bytes of a message, if no setting says it.
+    LONGEST = 1 << 20
+    # What a message is called, here and by AnyCable.
+    NAMES = %w[channel stream].freeze
+    FULL = "no room for this message: publish it again later"
+
+    # @param log [#error]
+    # @param longest [Integer] bytes of a message: max_publish_bytes
+    def initialize(log, longest: LONGEST)
+      @log = log
+      @longest = longest
+    end
+
+    # @param body [String]
+    # @return [Array(Integer, String)] status and JSON, one line
+    def answer(body)
+      messages = parse(body)
+      done = publish(messages)
+      return [200, line(published: done)] if done == messages.size
+
+      [503, line(error: FULL, published: done)]
+    rescue Refused => e
+      [400, line(error: e.message)]
+    end
+
+    # @param body [String]
+    # @return [Array<Array(String, String)>] channels and messages
+    # @raise [Refused]
+    def parse(body)
+      text = body.dup.force_encoding(Encoding::UTF_8)
+      raise Refused, "the body is not valid UTF-8" unless text.valid_encoding?
+
+      given = JSON.parse(text, max_nesting: DEPTH)
+      return [pair(given, "the message")] unless given.is_a?(Array)
+      raise Refused, "a batch has 1 to #{MOST} messages, not #{given.size}" unless given.size.between?(1, MOST)
+
+      given.each_with_index.map { |one, index| pair(one, "message #{index + 1}") }
+    rescue JSON::ParserError
+      raise Refused, "the body is not JSON, or more than #{DEPTH} levels deep"
+    end
+
+    private
+
+    # In turn, and no more after the first one for which there is no room.
+    # @return [Integer] how many were queued
+    def publish(messages)
+      done = 0
+      messages.each do |channel, message|
+        break unless Rondo.publish(channel, message)
+
+        done += 1
+      end
+      done
+    rescue StandardError => e
+      @log.error "! control server: publish: #{e.message} (#{e.class})"
+      done
+    end
+
+    def pair(given, what)
+      unless given.is_a?(Hash) && given.size == 2 && given.key?("data") && (name = NAMES.find { |key| given.key?(key) })
+        raise Refused, "#{what} must be an object with data, channel (or stream), and nothing else"
+      end
+
+      [channel_of(given[name], "#{name} of #{what}"), text_of(given["data"], what)]
+    end
+
+    def channel_of(name, what)
+      raise Refused, "#{what} must be a string" unless name.is_a?(String)
+      return name if name.bytesize.between?(1, LONGEST_NAME) && name.valid_encoding?
+
+      raise Refused, "#{what} must have 1 to #{LONGEST_NAME} bytes of UTF-8"
+    end
+
+    def text_of(data, what)
+      text = data.is_a?(String) ? data : JSON.generate(data)
+      raise Refused, "data of #{what} is not valid UTF-8" unless text.valid_encoding?
+      return text if text.bytesize <= @longest
+
+      raise Refused, "data of #{what} is longer than #{@longest} bytes (max_publish_bytes)"
+    rescue JSON::GeneratorError, EncodingError
+      raise Refused, "data of #{what} cannot be sent as JSON"
+    end
+
+    def line(fields)
+      "#{JSON.generate(fields)}\n"
+    end
+  end
+end

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+# The application by which a page that no application has made subscribes: a static file with signed names in it.
+# SPDX-License-Identifier: MIT
+
+require "uri"
+require "rondo/pubsub/signed"
+
+module Rondo
+  module Signed
+    # A Rack application. A WebSocket or a stream of events with `?channel=SIGNED` gets the messages of that channel;
+    # several channels are several parameters. It only reads: what a client sends is dropped. Messages go to the client
+    # without Ruby, and a stream of events that comes back goes on after the last event that it saw.
+    # @example config.ru
+    #   map("/events") { run Rondo::Signed::Subscriptions.new }
+    class Subscriptions
+      # Channels of one request.
+      MOST = 16
+      # Bytes of a query, at most.
+      # @api private
+      LONGEST = 65_536
+      # Milliseconds after which a browser comes back.
+      # @api private
+      RETRY_MS = 1000
+      # No cookie decides here, so a page of any origin may read what its signed name allows.
+      # @api private
+      HEADERS = { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store",
+                  "access-control-allow-origin" => "*" }.freeze
+
+      # @param env [Hash{String => Object}] of Rack
+      # @return [Array(Integer, Hash, Array<String>)] 403 if one of the names is not signed, or not any more;
+      #   503 if there is no secret
+      def call(env)
+        return answer(503, "#{Signed.no_secret}\n") unless Signed.ready?
+
+        names = names_of(env["QUERY_STRING"].to_s)
+        return answer(403, "A channel is missing, or there are more than #{MOST}\n") unless names
+        return answer(403, "A channel is not signed, or its signature has expired\n") unless names.all?
+        return answer(406, "This is a WebSocket, or a stream of events\n") unless env["rack.upgrade?"]
+
+        env["rack.upgrade"] = Reader.new(names)
+        [200, { "access-control-allow-origin" => "*" }, []]
+      end
+
+      private
+
+      def answer(status, text)
+        [status, HEADERS.dup, [text]]
+      end
+
+      # @return [Array<String, nil>, nil] verified names
+      def names_of(query)
+        return if query.bytesize > LONGEST
+
+        given = query.split("&", 4 * MOST).filter_map { |part| part[/\Achannel=(.*)/m, 1] }.uniq
+        given.map { |text| Signed.verified(decode(text)) }.uniq if given.size.between?(1, MOST)
+      end
+
+      # A plus of Base64 that was not escaped: no signed name has a blank.
+      def decode(text)
+        URI.decode_www_form_component(text).tr(" ", "+")
+      rescue ArgumentError
+        nil
+      end
+
+      # The handler of a client (docs/PUSH.md).
+      # @api private
+      class Reader
+        # @param names [Array<String>] of channels
+        def initialize(names)
+          @names = names
+        end
+
+        # A client that cannot have all of them comes back later.
+        # @param client [Client]
+        # @return [void]
+        def on_open(client)
+          client.event(nil, retry: RETRY_MS) if client.protocol == :sse
+          client.close(1013) unless @names.all? { |name| client.subscribe(name) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+# Publishes from a program that is no server, through the control server of one. It is plain Ruby: nothing that was
+# compiled is loaded, so a job, a script or another application can have it. docs/PUBLISHING.md is the manual.
+# SPDX-License-Identifier: MIT
+
+require "json"
+require "net/http"
+require "openssl"
+require "socket"
+require "timeout"
+require "uri"
+
+module Rondo
+  # Sends messages to the control server of a Rondo server. Each call has a connection of its own, so any thread may use
+  # the same object.
+  # @example
+  #   require "rondo/pubsub/publisher"
+  #   publisher = Rondo::Publisher.new("http://127.0.0.1:9293", token: ENV["RONDO_TOKEN"])
+  #   publisher.publish("news", "hello")
+  class Publisher
+    # Why a message was not published, in one line.
+    class Error < StandardError
+      # @return [Integer, nil] the status of the answer; nil: there was none, and whether the message was published is
+      #   not known
+      attr_reader :status
+      # @return [Integer] messages of the batch that were published before
+      attr_reader :published
+
+      # @param message [String]
+      # @param status [Integer, nil]
+      # @param published [Integer]
+      def initialize(message, status: nil, published: 0)
+        super(message)
+        @status = status
+        @published = published
+      end
+    end
+
+    # Seconds for a call.
+    # @api private
+    TIMEOUT = 10
+    # Bytes of an answer that are looked at.
+    # @api private
+    SHOWN = 65_536
+    # A server that listens on every address is reached at the loopback address.
+    # @api private
+    HOSTS = { "0.0.0.0" => "127.0.0.1", "[::]" => "[::1]" }.freeze
+    # @api private
+    TOKEN = /\A[!-~]{1,512}\z/
+
+    # @param url [String] of the control server: http://HOST:PORT, tcp://HOST:PORT, https://HOST (a proxy in front of
+    #   it), or unix:///PATH
+    # @param token [String, nil] of the control server
+    # @param timeout [Numeric] seconds for a call, everything included
+    # @raise [ArgumentError] one of them is not valid
+    def initialize(url, token: nil, timeout: TIMEOUT)
+      @url = url.to_s
+      @path = @url[%r{\Aunix://([^?]+)}, 1]
+      @uri = @path ? URI("http://localhost") : uri_of(@url)
+      raise ArgumentError, "the token must be at most 512 visible ASCII characters" unless token.nil? ||
+                                                                                           TOKEN.match?(token)
+      raise ArgumentError, "timeout must be more than 0 s" unless timeout.is_a?(Numeric) && timeout.positive?
+
+      @token = token
+      @timeout = timeout
+    end
+
+    # @param channel [String, Symbol]
+    # @param data [String, Object] text as it is, anything else as JSON
+    # @return [true] it is queued for all subscribers
+    # @raise [Error] it is not, or nobody said so in time
+    # @raise [ArgumentError] it is not UTF-8, or cannot be JSON
+    def publish(channel, data)
+      send_body(json(message(channel, data)))
+      true
+    end
+
+    # @param messages [Array<Array(String, Object)>] channels and data, at most 1000; they are published in turn
+    # @return [Integer] how many
+    # @raise [Error] its `published` says how many were; none is if one of them is refused
+    # @raise [ArgumentError] as for {#publish}
+    def publish_all(messages)
+      send_body(json(messages.map { |channel, data| message(channel, data) }))
+    end
+
+    # @return [String] without the token
+    def inspect
+      "#<#{self.class} #{@url}>"
+    end
+
+    private
+
+    def uri_of(url)
+      uri = URI(url.sub(/\Atcp:/, "http:"))
+      return uri if uri.is_a?(URI::HTTP) && !uri.host.to_s.empty? && uri.userinfo.nil? && uri.query.nil?
+
+      raise ArgumentError
+    rescue URI::InvalidURIError, ArgumentError
+      raise ArgumentError, "#{url} is not the address of a control server: expected http://HOST:PORT or unix:///PATH"
+    end
+
+    def message(channel, data)
+      { "channel" => channel.to_s, "data" => data }
+    end
+
+    def json(message)
+      JSON.generate(message).tap { |text| raise ArgumentError unless text.valid_encoding? }
+    rescue JSON::GeneratorError, EncodingError, ArgumentError
+      raise ArgumentError, "a message must be UTF-8, or something that can be JSON"
+    end
+
+    # @return [Integer]
+    def send_body(body)
+      response = Timeout.timeout(@timeout) { exchange(request(body)) }
+      read(response)
+    rescue Timeout::Error
+      raise Error, "no answer from #{@url} within #{@timeout} s"
+    rescue SystemCallError, SocketError, IOError, OpenSSL::SSL::SSLError, Net::ProtocolError, Net::HTTPBadResponse => e
+      raise Error, "no control server at #{@url}: #{e.message.lines.first.to_s.strip}"
+    end
+
+    def request(body)
+      request = Net::HTTP::Post.new("#{@uri.path.chomp("/")}/publish", "content-type" => "application/json")
+      request["authorization"] = "Bearer #{@token}" if @token
+      request["host"] = "localhost" if @path
+      request["connection"] = "close"
+      request.body = body
+      request
+    end
+
+    def exchange(request)
+      return exchange_by_file(request) if @path
+
+      http = Net::HTTP.new(HOSTS.fetch(@uri.host, @uri.host).delete("[]"), @uri.port, nil)
+      http.use_ssl = @uri.scheme == "https"
+      http.max_retries = 0
+      http.start { |open| open.request(request) }
+    end
+
+    def exchange_by_file(request)
+      socket = UNIXSocket.new(@path.sub(/\A@/, "\0"))
+      io = Net::BufferedIO.new(socket)
+      write(request, io)
+      response = Net::HTTPResponse.read_new(io) while response.nil? || response.is_a?(Net::HTTPContinue)
+      response.reading_body(io, true) { nil }
+      response
+    ensure
+      socket&.close
+    end
+
+    # A server that refuses a body closes before it has read it, as for Net::HTTP: its answer is there all the same.
+    def write(request, io)
+      request.exec(io, "1.1", request.path)
+    rescue Errno::EPIPE
+      nil
+    end
+
+    def read(response)
+      status = response.code.to_i
+      found = parse(response.body.to_s)
+      done = found["published"].to_i
+      return done if status == 200 && found.key?("published")
+
+      raise Error.new(reason(status, found), status: status, published: done)
+    end
+
+    def parse(text)
+      found = JSON.parse(text.byteslice(0, SHOWN))
+      found.is_a?(Hash) ? found : {}
+    rescue JSON::ParserError
+      {}
+    end
+
+    def reason(status, found)
+      return "#{@url} does not publish: its answer is none of a control server" if status == 200
+
+      words = { 404 => "it is no control server that publishes",
+                413 => "the body is too long; without the right token 4 KiB are" }
+      "#{@url} says #{status}: #{found["error"] || words.fetch(status, "it does not publish")}"
+    end
+  end
+end
