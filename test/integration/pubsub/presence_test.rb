@@ -5,11 +5,11 @@
 # SPDX-License-Identifier: MIT
 
 require "json"
-require_relative "../shell_case"
+require_relative "../control/control_case"
 require "support/redis_server"
 require "support/websocket_peer"
 
-class PresenceTest < ShellCase
+class PresenceTest < ControlCase
   APP = <<~'RUBY'
     require "json"
     Rondo::Presence.configure(secret: "of the test", grace: Float(ENV.fetch("GRACE", "1")), rooms_per_client: 3)
@@ -154,6 +154,18 @@ class PresenceTest < ShellCase
     server.wait_for_log(/a limit of Rondo::Presence was reached/)
     assert one.leave("a")
     assert one.join("d", "x")
+  end
+
+  def test_the_numbers_are_on_the_scoreboard
+    server = controlled("-w", "2")
+    one, two = in_both_workers(server)
+    assert one.join("told", "ada")
+    wait_until { two.list("told").size == 1 }
+    wait_until do
+      metrics = control(server, "/metrics").body
+      %w[rooms ids processes].all? { |name| metrics.scan(/^rondo_presence_#{name}\S* (\d+)$/).flatten.any? { |count| count.to_i.positive? } }
+    end
+    assert_match(/^rondo_presence_lost_total\S* 0$/, control(server, "/metrics").body)
   end
 
   # ---- machines ----
