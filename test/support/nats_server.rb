@@ -3,9 +3,42 @@
 # A NATS server that belongs to the test.
 # SPDX-License-Identifier: MIT
 
+require "json"
+require "net/http"
 require "support/child_server"
 
 class NatsServer < ChildServer
+  # @param words [Array<String>] further options of nats-server
+  def initialize(*words)
+    super() do
+      @words = words
+      @monitor = HeldPort.new
+    end
+  end
+
+  # @param page [String] of the monitor
+  # @return [Hash]
+  def monitor(page)
+    JSON.parse(Net::HTTP.get(URI("http://127.0.0.1:#{@monitor.number}/#{page}")))
+  end
+
+  # @param subject [String]
+  # @return [Integer] subscriptions of it
+  def subscribers(subject)
+    list = monitor("subsz?subs=1&limit=10000")["subscriptions_list"]
+    list.to_a.count { |each| each["subject"] == subject }
+  end
+
+  def close
+    super
+    @monitor.close
+  end
+
+  # @return [String] of the log
+  def log
+    File.read(log_path)
+  end
+
   def url
     "nats://127.0.0.1:#{port}"
   end
@@ -13,6 +46,6 @@ class NatsServer < ChildServer
   private
 
   def command
-    ["nats-server", "-a", "127.0.0.1", "-p", port.to_s]
+    ["nats-server", "-a", "127.0.0.1", "-p", port.to_s, "-m", @monitor.number.to_s, *@words.map { |word| word.sub("FOLDER", @folder) }]
   end
 end

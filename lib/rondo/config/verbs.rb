@@ -334,6 +334,17 @@ module Rondo
         set(:pubsub_engine, need_block(:pubsub_engine, block))
       end
 
+      # NATS carries published messages to other machines.
+      # @param url [String] as of {PubSub::Nats#initialize}, which also has the options
+      # @param options [Hash] such as jetstream: true, prefix: "shop", required: true
+      def nats(url, **options)
+        require "rondo/pubsub/nats"
+        PubSub::Nats.check(url, options)
+        set(:nats, [url.to_s, options])
+      rescue ConfigurationError => e
+        fail_here "nats: #{e.message.delete_prefix("nats: ")}"
+      end
+
       # @param url [String] tcp://HOST:PORT, unix:///PATH or "auto"
       # @param options [Hash] auth_token [String], no_token [Boolean], data_only [Boolean]
       def activate_control_app(url = "auto", options = {})

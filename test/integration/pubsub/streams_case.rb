@@ -115,7 +115,7 @@ class StreamsCase < ShellCase
 
   def setup
     super
-    @redis = RedisServer.new(*redis_words)
+    start_store
     @readers = []
     write "config.ru", self.class::APP
   end
@@ -123,10 +123,19 @@ class StreamsCase < ShellCase
   def teardown
     @readers.each(&:close)
     super
-    @redis.close
+    stop_store
   end
 
   private
+
+  # What the servers share; other classes have another one.
+  def start_store
+    @redis = RedisServer.new(*redis_words)
+  end
+
+  def stop_store
+    @redis.close
+  end
 
   def redis_words
     []
