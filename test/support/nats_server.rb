@@ -16,6 +16,13 @@ class NatsServer < ChildServer
     end
   end
 
+  # @param words [Array<String>] instead of the former ones
+  def restart(*words)
+    kill
+    @words = words
+    start
+  end
+
   # @param page [String] of the monitor
   # @return [Hash]
   def monitor(page)

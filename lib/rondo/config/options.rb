@@ -322,7 +322,7 @@ module Rondo
           example: 'redis_prefix "shop"'),
       row(:redis_required, :switch, false, "bool",
           "do not start without that Redis, instead of trying to reach it again and again"),
-      row(:nats, :object, nil, "URL and options",
+      row(:nats, :nats, nil, "URL and options",
           "NATS that carries published messages to other machines: nats://USER:PASSWORD@HOST:PORT, tls:// for TLS, " \
           "several with commas; jetstream: true also keeps the messages of channels with a history: docs/NATS.md",
           env: %w[RONDO_NATS], example: 'nats "nats://localhost:4222", jetstream: true'),

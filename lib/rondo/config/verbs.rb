@@ -338,9 +338,10 @@ module Rondo
       # @param url [String] as of {PubSub::Nats#initialize}, which also has the options
       # @param options [Hash] such as jetstream: true, prefix: "shop", required: true
       def nats(url, **options)
+        fail_here "nats must be an address such as nats://HOST:PORT, not #{url.inspect}" unless url.is_a?(String)
         require "rondo/pubsub/nats"
         PubSub::Nats.check(url, options)
-        set(:nats, [url.to_s, options])
+        set(:nats, [url, options])
       rescue ConfigurationError => e
         fail_here "nats: #{e.message.delete_prefix("nats: ")}"
       end

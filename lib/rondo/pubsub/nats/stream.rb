@@ -139,9 +139,9 @@ module Rondo
           @copies.forget_link
         end
 
-        # @return [Boolean] whether all there is in the stream has been read here
+        # @return [Boolean] whether all there is in the stream has been read here, and it keeps what the rules say
         def live?
-          @is_live
+          @is_live && !@is_asking && !@is_unknown
         end
 
         # Asks what is to be asked.
