@@ -36,6 +36,12 @@ class NatsServer < ChildServer
     list.to_a.count { |each| each["subject"] == subject }
   end
 
+  # @param subject [String]
+  # @return [Integer] clients of this node that have subscribed it
+  def clients_of(subject)
+    monitor("connz?subs=1")["connections"].to_a.count { |each| each["subscriptions_list"].to_a.include?(subject) }
+  end
+
   def close
     super
     @monitor.close

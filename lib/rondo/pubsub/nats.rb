@@ -16,23 +16,19 @@ require "rondo/pubsub/nats/credentials"
 
 module Rondo
   module PubSub
-    # An engine; one connection for each process that uses it.
+    # An engine; one connection for each process that uses it. The verb `nats` makes it.
+    # @api private
     class Nats < Engine
       # Why there is no connection.
       class Error < Rondo::Error; end
 
-      # @api private
       DEFAULT_PORT = 4222
       # Seconds that what is queued has at the end of the process.
-      # @api private
       LAST_CHANCE = 2
       # Seconds for the thread to end by itself: it may be waiting for a connection.
-      # @api private
       FAREWELL = 0.1
       # Bytes of headers beside a message.
-      # @api private
       HEAD_MAX = 4096
-      # @api private
       OPTIONS = %i[jetstream prefix required tls messages bytes replicas storage ping timeout queue queue_bytes].freeze
 
       # Says that a message is not what its bytes look like.
@@ -42,7 +38,6 @@ module Rondo
       # @return [String] where NATS is, without the password
       attr_reader :name
       # @return [Integer] bytes of a message that the server takes; 0: not known yet
-      # @api private
       attr_writer :payload_max
 
       # @param url [String] nats://USER:PASSWORD@HOST:PORT, tls:// for TLS; several with commas between
@@ -88,7 +83,6 @@ module Rondo
       # @param options [Hash]
       # @return [void]
       # @raise [ConfigurationError]
-      # @api private
       def self.check(url, options)
         options.each_key do |name|
           next if OPTIONS.include?(name) || Credentials::OPTIONS.include?(name)
@@ -101,7 +95,6 @@ module Rondo
       # @param url [String]
       # @return [Array<URI>]
       # @raise [ConfigurationError] of one line, in which there is no password
-      # @api private
       def self.addresses(url)
         all = url.to_s.split(",").map do |text|
           URI.parse(text.strip).tap do |uri|
@@ -114,18 +107,16 @@ module Rondo
 
         all
       rescue ArgumentError, URI::Error
-        raise ConfigurationError, "this is not the address of a NATS server: #{url.to_s.gsub(/[^,\/]*@/, "")}"
+        raise ConfigurationError, "this is not the address of a NATS server: #{url.to_s.gsub(%r{[^,/]*@}, "")}"
       end
 
       # @return [Boolean] whether messages have ids of the engine
-      # @api private
       def keeps?
         !@keeping.nil?
       end
 
       # Who takes what is in streams.
       # @return [#item, #copy, nil]
-      # @api private
       attr_writer :hub_link
 
       # @param channel [String]
@@ -167,7 +158,6 @@ module Rondo
       # A rule of the history.
       # @param terms [RedisStreams::Terms]
       # @return [void]
-      # @api private
       def keep(terms)
         queue { @stream&.keep(terms) }
       end
@@ -175,7 +165,6 @@ module Rondo
       # The hub wants the newest messages of a channel.
       # @param channel [String]
       # @return [void]
-      # @api private
       def copy(channel)
         queue { @stream&.copy(channel) }
       end
@@ -229,7 +218,6 @@ module Rondo
       end
 
       # NATS does not mark text.
-      # @api private
       def self.text(bytes)
         text = bytes.dup.force_encoding(Encoding::UTF_8)
         text.valid_encoding? ? text : text.b
@@ -239,7 +227,6 @@ module Rondo
 
       # @param message [Message] of a channel without a history
       # @return [void]
-      # @api private
       def deliver(message)
         channel = @names.channel(message.subject) or return
         kind = message.headers[KIND]
@@ -249,18 +236,15 @@ module Rondo
         @outage.refused("a message from NATS could not be delivered: #{e.message} (#{e.class})")
       end
 
-      # @api private
       def item(item)
         @hub_link ? @hub_link.item(item) : true
       end
 
-      # @api private
       def give(...)
         @hub_link ? @hub_link.copy(...) : true
       end
 
       # Under the mutex: NATS has it, or never will.
-      # @api private
       def done(entry)
         @outbox.done(entry)
         return unless @outbox.empty?
@@ -270,7 +254,6 @@ module Rondo
       end
 
       # A message of this engine was written where it does not count: again, behind what waits.
-      # @api private
       def again(channel, message, kind)
         entry = Kept.new(message, nil, true, nil)
         add(entry, channel, nil, kind) or @outage.full(@outbox.limits)
@@ -304,7 +287,8 @@ module Rondo
       def start_thread
         begin_anew if @pid
         @pid = Process.pid
-        @pump = Pump.new(self, @addresses, @outbox, @interests, @stream, @mutex, outage: @outage, access: @access, **@terms)
+        @pump = Pump.new(self, @addresses, Pump::Parts.new(@outbox, @interests, @stream, @outage), @mutex,
+                         access: @access, **@terms)
         @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { @pump.run } }
         @thread.name = "rondo nats"
         @thread.thread_variable_set(:fork_safe, true)

@@ -86,13 +86,15 @@ class NatsStreamsTest < NatsCase
   end
 
   def test_garbage_on_the_subjects_harms_nothing
-    _a, reader = server_with_reader("1")
+    a, reader = server_with_reader("1")
     line = ["rondo.s.kept=3Ax.more", "rondo.s.", "rondo.s.=ZZ", "rondo.p.%", "rondo.s.#{"=41" * 1100}"]
     line.each { |subject| put(subject, "garbage") }
     put("rondo.s.kept=3Ax", "from elsewhere")
     put("rondo.s.kept=3Ax", "forged", "Rondo-Of: 99999999999999999999 t x 1")
     put("rondo.s.kept=3Ax", "\xff\xfe".b, "Rondo-Of: nonsense")
-    reader.read_until { reader.seen.include?("from elsewhere") }
+    reader.read_until { reader.seen.include?("forged") && reader.seen.include?("from elsewhere") }
+    publish_in_turn(a, "kept:x", %w[2 3 4])
+    reader.read_until { reader.seen.last(3) == %w[2 3 4] }
   end
 
   private

@@ -23,20 +23,32 @@ module Rondo
         # @param names [Names]
         # @return [Stored, nil] nil: it is not of a stream
         def self.of(message, names)
-          numbers = message.reply.to_s.split(".")
-          return unless numbers.shift(2) == %w[$JS ACK] && numbers.size >= 7
-
-          numbers = (numbers.size == 7 ? numbers.drop(2) : numbers.drop(4)).map(&:to_i)
-          seen, kind, writer, number = message.headers[self::HEADER].to_s.split
-          kind = RelayFrames.text?(Nats.text(message.data)) ? "t" : "b" unless %w[t b].include?(kind)
-          kind = "b" if kind == "t" && Nats.text(message.data).encoding != Encoding::UTF_8
-          id = [numbers[3] / 1000, [seen.to_i, self::ID_MAX].min + 1].max
-          new(names.channel(message.subject), id, numbers[1], numbers[2], numbers[4].to_i, kind, message.data, writer, number.to_i)
+          numbers = numbers_of(message.reply.to_s) or return
+          place, text = message.headers[self::HEADER].to_s.split, message.data
+          time = numbers[3] / 1000
+          id = [time, [place[0].to_i, time + self::AHEAD].min + 1].max
+          new(names.channel(message.subject), id, numbers[1], numbers[2], numbers[4], kind_of(place[1], text),
+              text, place[2], place[3].to_i)
         end
+
+        # @return [Array<Integer>, nil] deliveries, number in the stream, of the consumer, time, how many follow
+        def self.numbers_of(reply)
+          words = reply.split(".")
+          return unless words.shift(2) == %w[$JS ACK] && words.size >= 7
+
+          (words.size == 7 ? words.drop(2) : words.drop(4)).map(&:to_i)
+        end
+        private_class_method :numbers_of
+
+        # What others publish has no mark, or a wrong one.
+        def self.kind_of(kind, text)
+          kind != "b" && Nats.text(text).encoding == Encoding::UTF_8 ? "t" : "b"
+        end
+        private_class_method :kind_of
       end
       Stored::HEADER = "Rondo-Of"
-      # A publisher that knew a higher one does not count: ids are exact in JSON, too.
-      Stored::ID_MAX = (1 << 53) - 2
+      # Microseconds that the clock of a NATS may go back, or that somebody may pretend.
+      Stored::AHEAD = 86_400_000_000
 
       # Of one connection. It acknowledges nothing; whoever misses a number makes a new one.
       # @api private

@@ -102,7 +102,9 @@ module Rondo
         # CRC-16 of XMODEM.
         def crc(bytes)
           bytes.each_byte.reduce(0) do |sum, byte|
-            8.times.reduce(sum ^ (byte << 8)) { |each, _| each.anybits?(0x8000) ? ((each << 1) ^ 0x1021) & 0xffff : each << 1 }
+            8.times.reduce(sum ^ (byte << 8)) do |each, _|
+              each.anybits?(0x8000) ? ((each << 1) ^ 0x1021) & 0xffff : each << 1
+            end
           end
         end
       end

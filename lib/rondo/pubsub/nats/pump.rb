@@ -103,20 +103,24 @@ module Rondo
         WINDOW = 256
         WINDOW_BYTES = 1 << 20
 
+        # Of an engine.
+        # @!attribute outbox [Redis::Outbox]
+        # @!attribute interests [Interests]
+        # @!attribute stream [Stream, nil]
+        # @!attribute outage [Redis::Outage]
+        Parts = Struct.new(:outbox, :interests, :stream, :outage)
+
         # @param engine [Nats] takes messages
         # @param addresses [Array<URI>] to be tried in turn
-        # @param outbox [Redis::Outbox]
-        # @param interests [Interests]
-        # @param stream [Stream, nil]
+        # @param parts [Parts]
         # @param mutex [Mutex] of the engine, guards them
-        def initialize(engine, addresses, outbox, interests, stream, mutex, outage:, access:, **terms)
+        # @param access [Credentials]
+        # @param terms [Hash] of {Link#initialize}
+        def initialize(engine, addresses, parts, mutex, access:, **terms)
           @engine = engine
           @addresses = addresses.shuffle
-          @outbox = outbox
-          @interests = interests
-          @stream = stream
+          @outbox, @interests, @stream, @outage = parts.to_a
           @mutex = mutex
-          @outage = outage
           @access = access
           @terms = terms
           @plain = []
@@ -159,10 +163,7 @@ module Rondo
           feed if @link&.ready?
           wait
           @link&.turn
-          begin_session if @link&.ready? && @requests.nil?
-          raise Link::Broken, "no answer within #{@terms[:timeout]} s" if @requests&.patience&.zero?
-
-          @outage.over if @requests && (@stream.nil? || @stream.live?)
+          look_at_session if @link&.ready?
         rescue Link::Broken => e
           give_up(e.message, e.is_a?(Link::Refused))
         rescue StandardError => e
@@ -170,9 +171,19 @@ module Rondo
         end
 
         def open_link
-          @link = Link.new(@addresses.rotate!.last, @access, on_refusal: ->(text) { @outage.refused(text) }, **@terms) do |message|
-            take(message)
-          end
+          refused = ->(text) { @outage.refused(text) }
+          @link = Link.new(@addresses.rotate!.last, @access, on_refusal: refused, **@terms) { |message| take(message) }
+        end
+
+        def look_at_session
+          begin_session unless @requests
+          raise Link::Broken, "no answer within #{@terms[:timeout]} s" if @requests.patience&.zero?
+
+          @outage.over if whole?
+        end
+
+        def whole?
+          @stream.nil? || @stream.live?
         end
 
         def begin_session
@@ -213,7 +224,7 @@ module Rondo
           @mutex.synchronize do
             @interests.send_to(@link)
             @stream&.ask if @requests
-            send_entries if @requests && (@stream.nil? || @stream.live?)
+            send_entries if @requests && whole?
           end
           confirm if @plain.any? && !@is_asked
         end

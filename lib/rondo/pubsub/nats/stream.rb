@@ -396,9 +396,14 @@ module Rondo
 
         def tell_holes(is_part)
           full = @counts.select { |_, count| count >= messages }.keys
-          full = @tracks.keys if is_part || full.empty? || age_us.positive? || @config["max_bytes"].to_i.positive?
+          full = @tracks.keys if is_part || full.empty? || aged? || @config["max_bytes"].to_i.positive?
           firsts = @caught.each_with_object({}) { |stored, found| found[stored.channel] ||= stored.id }
           full.each { |channel| lose(channel, (firsts[channel] || (@top + 1)) - 1) }
+        end
+
+        # Messages after the last one that came here may be too old for the stream.
+        def aged?
+          age_us.positive? && @top < (Time.now.to_f * 1_000_000) - age_us
         end
 
         def lose(channel, id)
@@ -412,16 +417,20 @@ module Rondo
 
         # Whose id does not ascend is void: its server writes it again.
         def take_live(stored)
-          if stored.id <= @top
-            @outlet.again(stored.channel, stored.text, stored.kind) if stored.writer == @writer && stored.sequence > @sequence
-            @sequence = [@sequence, stored.sequence].max
-            return true
-          end
+          return pass_over(stored) if stored.id <= @top
+
           track = @tracks[stored.channel]
           return later unless (track.nil? && !@interests.pattern?) || hand_on(track, stored)
 
           @sequence = stored.sequence
           @top = stored.id
+          true
+        end
+
+        def pass_over(stored)
+          is_new = stored.sequence > @sequence
+          @outlet.again(stored.channel, stored.text, stored.kind) if is_new && stored.writer == @writer
+          @sequence = stored.sequence if is_new
           true
         end
 

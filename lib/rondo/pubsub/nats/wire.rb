@@ -8,10 +8,10 @@ require "rondo/pubsub/engine"
 module Rondo
   module PubSub
     class Nats < Engine
-      # A message that came; `sid` names the subscription. `status` is of those without a payload that the server makes itself.
+      # A message that came; `sid` names the subscription.
       # @api private
       Message = Struct.new(:subject, :sid, :reply, :headers, :data) do
-        # @return [Integer, nil]
+        # @return [Integer, nil] of those that the server makes itself
         def status
           headers[""]&.to_i
         end
@@ -67,7 +67,8 @@ module Rondo
           line = @kept.byteslice(@at, limit - @at)
           word, rest = line.split(" ", 2)
           case word&.upcase
-          when "MSG", "HMSG" then return take_message(word.upcase == "HMSG", rest.to_s.split, limit + 2) { |m| yield :msg, m }
+          when "MSG", "HMSG"
+            return take_message(word.upcase == "HMSG", rest.to_s.split, limit + 2) { |message| yield :msg, message }
           when "INFO", "PING", "PONG" then yield word.downcase.to_sym, rest
           when "-ERR" then yield :err, rest.to_s.delete("'")
           when "+OK" then nil

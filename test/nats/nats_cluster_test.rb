@@ -3,13 +3,14 @@
 # Three NATS in a cluster that are killed in turn: nothing is lost, nothing comes twice.
 # SPDX-License-Identifier: MIT
 
-require_relative "nats_case"
+require_relative "../integration/nats/nats_case"
 
 class NatsClusterTest < NatsCase
   def test_nodes_that_are_killed_in_turn
     a, b = Array.new(2) { server(verb: "nats '#{@nodes.map(&:url).join(",")}', jetstream: true, replicas: 3, timeout: 2") }
     here = reader(a, "kept:x")
     there = reader(b, "kept:x")
+    eventually("two subscribed") { @nodes.sum { |node| node.clients_of("rondo.p.kept=3Ax") } == 2 }
     publish(a, "kept:x", "first")
     [here, there].each { |each| each.read_until { each.seen.include?("first") } }
     count = 0
