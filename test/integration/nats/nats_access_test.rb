@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "nats_case"
+require "support/certificates"
 require "rondo"
 require "rondo/pubsub/nats/credentials"
 
@@ -43,6 +44,26 @@ class NatsAccessTest < NatsCase
     restart("-c", config("authorization { users = [ { nkey: #{name} } ] }"))
     write "seed", "#{seed}\n"
     server(verb: "nats 'nats://127.0.0.1:#{@nats.port}', nkey: 'seed'")
+  end
+
+  def test_tls_with_a_certificate_of_the_client
+    made = Certificates.new(@nats.folder)
+    one, two = %w[server client].map { |name| made.pair(name) }
+    restart("--tlsverify", "--tlscert", one.certificate, "--tlskey", one.key, "--tlscacert", made.authority)
+    words = { ca_file: made.authority, cert: two.certificate, key: two.key }
+    server(verb: "nats 'tls://127.0.0.1:#{@nats.port}', tls: #{words.inspect}")
+    write "stranger.rb", "nats 'tls://127.0.0.1:#{@nats.port}'\n"
+    start("-w", "1", "-C", "stranger.rb").wait_for_log(/is not available: .*certificate verify failed/)
+  end
+
+  def test_credentials_that_cannot_be_read
+    restart
+    { "creds: 'nowhere'" => /cannot read nowhere: No such file/, "nkey: 'rondo.rb'" => /rondo.rb has no seed of an nkey/,
+      "creds: 'rondo.rb'" => /rondo.rb has no seed/ }.each_with_index do |(words, line), index|
+      write "rondo.rb", "SUAB\n"
+      write "a#{index}.rb", "nats '#{@nats.url}', #{words}\n"
+      start("-w", "1", "-C", "a#{index}.rb").wait_for_log(line)
+    end
   end
 
   def test_without_jetstream_a_line_says_so

@@ -63,7 +63,7 @@ module Rondo
         end
 
         def from_creds(nonce)
-          text = read(:creds)
+          text = read(:creds).to_s
           jwt = text[/BEGIN NATS USER JWT-+\s+(\S+)/, 1]
           key = key_of(text[/BEGIN USER NKEY SEED-+\s+(\S+)/, 1], :creds)
           raise Invalid, "#{@options[:creds]} has no credentials of NATS" unless jwt
