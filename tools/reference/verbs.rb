@@ -66,8 +66,8 @@ module GeneratedVerbs
     accepted: Type.new([["*", nil]], [], "(*untyped, **untyped) ?{ (*untyped) -> untyped } -> void")
   }.freeze
   KINDS = { switch: :bool, seconds: :seconds, count: :number, size: :number, port: :number, workers: :number,
-            permission: :number, choice: :choice, text: :text, any: :object, object: :object, path: :path,
-            written_file: :path, folder: :path, paths: :paths, addresses: :paths, names: :paths,
+            permission: :number, choice: :choice, text: :text, any: :object, object: :object, nats: :text,
+            path: :path, written_file: :path, folder: :path, paths: :paths, addresses: :paths, names: :paths,
             secrets: :paths }.freeze
 
   module_function

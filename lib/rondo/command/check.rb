@@ -12,7 +12,7 @@ module Rondo
   # @api private
   class Check
     # Seconds.
-    REDIS_PATIENCE = 1
+    ENGINE_PATIENCE = 1
     # Settings that name a file which the start writes.
     WRITTEN = Settings::ROWS.select { |row| row.kind == :written_file }.map(&:name).freeze
 
@@ -77,12 +77,20 @@ module Rondo
 
     def other_programs
       report("redis") { redis } if @settings[:redis_streams] || @settings[:redis_url]
+      report("nats") { nats } if @settings[:nats]
       report("metrics") { metrics } if @settings[:metrics_to]
     end
 
     def redis
-      engine = PubSub::Configured.redis_engine(@settings, Logger.new(io: StringIO.new))
-      engine.wait_until_connected(REDIS_PATIENCE)
+      connect(PubSub::Configured.redis_engine(@settings, Logger.new(io: StringIO.new)))
+    end
+
+    def nats
+      connect(PubSub::Configured.nats_engine(@settings, Logger.new(io: StringIO.new)))
+    end
+
+    def connect(engine)
+      engine.wait_until_connected(ENGINE_PATIENCE)
       engine.name
     ensure
       engine&.close

@@ -195,6 +195,9 @@ module Rondo
                         word: matching.call(/\A(?:\d{1,4}|auto)\z/, ->(word) { word == "auto" ? word : word.to_i }),
                         variable: ["a number", ->(text, _row) { text == "auto" ? text : Integer(text, 10) }]),
       secrets: Kind.new("secrets", variable: ["secrets", ->(text, row) { secrets.call(text.split, row) }], &secrets),
+      # The verb has options, too, and looks at them itself.
+      nats: Kind.new("an address such as nats://HOST:PORT, several with commas",
+                     word: matching.call(%r{\A(nats|tls)://[^/]}, ->(word) { word })),
       object: Kind.new("an object")
     }.freeze
   end

@@ -322,6 +322,10 @@ module Rondo
           example: 'redis_prefix "shop"'),
       row(:redis_required, :switch, false, "bool",
           "do not start without that Redis, instead of trying to reach it again and again"),
+      row(:nats, :nats, nil, "URL and options",
+          "NATS that carries published messages to other machines: nats://USER:PASSWORD@HOST:PORT, tls:// for TLS, " \
+          "several with commas; jetstream: true also keeps the messages of channels with a history: docs/NATS.md",
+          env: %w[RONDO_NATS], example: 'nats "nats://localhost:4222", jetstream: true'),
       row(:pubsub_engine, :object, nil, "block",
           "makes the default engine of pub/sub, in the process that was started (the master, if there is one)",
           example: 'pubsub_engine { Rondo::PubSub::Redis.new("rediss://redis.example", ' \

@@ -339,6 +339,18 @@ module Rondo
         set(:signing_secret, checked(Settings::SHELL[:signing_secret], :signing_secret, secrets.flatten))
       end
 
+      # NATS carries published messages to other machines.
+      # @param url [String] as of {PubSub::Nats#initialize}, which also has the options
+      # @param options [Hash] such as jetstream: true, prefix: "shop", required: true
+      def nats(url, **options)
+        fail_here "nats must be an address such as nats://HOST:PORT, not #{url.inspect}" unless url.is_a?(String)
+        require "rondo/pubsub/nats"
+        PubSub::Nats.check(url, options)
+        set(:nats, [url, options])
+      rescue ConfigurationError => e
+        fail_here "nats: #{e.message.delete_prefix("nats: ")}"
+      end
+
       # @param url [String] tcp://HOST:PORT, unix:///PATH or "auto"
       # @param options [Hash] auth_token [String], no_token [Boolean], data_only [Boolean]
       def activate_control_app(url = "auto", options = {})

@@ -65,7 +65,7 @@ module Rondo
     private
 
     def keeps?
-      @engine.is_a?(PubSub::Redis) && @engine.keeps?
+      @engine.respond_to?(:hub_link=) && @engine.keeps?
     end
 
     def streams_link(socket)

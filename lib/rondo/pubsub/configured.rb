@@ -25,7 +25,8 @@ module Rondo
       # @return [Engine, nil] see {.make}
       # @raise [Error] one line
       def open(settings, log)
-        raise ConfigurationError, "redis_streams needs workers: -w 1 is enough" if settings[:redis_streams]
+        needy = settings[:redis_streams] ? "redis_streams" : ("nats with jetstream" if jetstream?(settings))
+        raise ConfigurationError, "#{needy} needs workers: -w 1 is enough" if needy
         return unless PubSub.default.equal?(PubSub::CLUSTER)
 
         make(settings, log)&.tap { |engine| PubSub.default = engine }
@@ -39,6 +40,7 @@ module Rondo
       def make(settings, log, patience: PATIENCE)
         PubSub.log = log
         return own(settings[:pubsub_engine]) if settings[:pubsub_engine]
+        return nats(settings, log, patience) if settings[:nats]
         return unless settings[:redis_streams] || settings[:redis_url]
 
         redis(settings, log, patience)
@@ -55,6 +57,31 @@ module Rondo
         require "rondo/pubsub/redis_streams"
         RedisStreams.new(settings[:redis_streams], prefix: settings[:redis_prefix], log: log)
       end
+
+      # Not connected yet.
+      # @param settings [Settings::Resolved] with an address
+      # @param log [Logger]
+      # @return [Nats]
+      # @raise [ConfigurationError]
+      def nats_engine(settings, log)
+        url, options = settings[:nats]
+        require "rondo/pubsub/nats"
+        Nats.new(url, log: log, **options.to_h.except(:required))
+      end
+
+      def nats(settings, log, patience)
+        engine = nats_engine(settings, log)
+        _url, options = settings[:nats]
+        options.to_h[:required] ? engine.wait_until_connected(patience) : engine.start
+        engine
+      end
+      private_class_method :nats
+
+      def jetstream?(settings)
+        _url, options = settings[:nats]
+        options.to_h[:jetstream]
+      end
+      private_class_method :jetstream?
 
       def own(block)
         engine = block.call or return

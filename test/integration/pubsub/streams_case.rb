@@ -125,7 +125,7 @@ class StreamsCase < ShellCase
 
   def setup
     super
-    @redis = new_redis
+    start_store
     @readers = []
     write "config.ru", self.class::APP
   end
@@ -133,13 +133,22 @@ class StreamsCase < ShellCase
   def teardown
     @readers.each(&:close)
     super
-    @redis.close
+    stop_store
   end
 
   private
 
+  # What the servers share; other classes have another one.
+  def start_store
+    @redis = new_redis
+  end
+
   def new_redis
     RedisServer.new(*redis_words)
+  end
+
+  def stop_store
+    @redis.close
   end
 
   def redis_words

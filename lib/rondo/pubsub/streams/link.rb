@@ -47,9 +47,14 @@ module Rondo
           when :publish then publish(frame)
           when :subscribe then @engine.subscribe(frame.channel, frame.pattern, frame.id)
           when :unsubscribe then @engine.unsubscribe(frame.channel, frame.pattern)
-          when :keep then @rules[frame.id] = Terms.new(*frame.message.unpack(RelayFrames::TERMS))
+          when :keep then keep(frame)
           when :replay then @engine.copy(frame.channel)
           end
+        end
+
+        def keep(frame)
+          terms = @rules[frame.id] = Terms.new(*frame.message.unpack(RelayFrames::TERMS))
+          @engine.keep(terms) if @engine.respond_to?(:keep)
         end
 
         def hand(frame, &)

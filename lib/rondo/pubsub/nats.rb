@@ -1,0 +1,331 @@
+# frozen_string_literal: true
+
+# Pub/sub through NATS, and with JetStream channels with a history (nats/stream.rb). What is called here only queues
+# and wakes the engine's thread (nats/pump.rb), which is started in the process that first needs it. Needs no gem.
+# SPDX-License-Identifier: MIT
+
+require "securerandom"
+require "uri"
+require "rondo/pubsub/engine"
+require "rondo/pubsub/relay_frames"
+require "rondo/pubsub/redis/outage"
+require "rondo/pubsub/redis/outbox"
+require "rondo/pubsub/redis/subscriptions"
+require "rondo/pubsub/redis_streams"
+require "rondo/pubsub/nats/credentials"
+
+module Rondo
+  module PubSub
+    # An engine; one connection for each process that uses it. The verb `nats` makes it.
+    # @api private
+    class Nats < Engine
+      # Why there is no connection.
+      class Error < Rondo::Error; end
+
+      DEFAULT_PORT = 4222
+      # Seconds that what is queued has at the end of the process.
+      LAST_CHANCE = 2
+      # Seconds for the thread to end by itself: it may be waiting for a connection.
+      FAREWELL = 0.1
+      # Bytes of headers beside a message.
+      HEAD_MAX = 4096
+      OPTIONS = %i[jetstream prefix required tls messages bytes replicas storage ping timeout queue queue_bytes].freeze
+
+      # Says that a message is not what its bytes look like.
+      # @api private
+      KIND = "Rondo-Kind"
+
+      # @return [String] where NATS is, without the password
+      attr_reader :name
+      # @return [Integer] bytes of a message that the server takes; 0: not known yet
+      attr_writer :payload_max
+
+      # @param url [String] nats://USER:PASSWORD@HOST:PORT, tls:// for TLS; several with commas between
+      # @param jetstream [Boolean] whether channels with a history are kept by JetStream
+      # @param prefix [String] of all names; each application in one NATS has its own
+      # @param tls [Hash, nil] as of OpenSSL::SSL::SSLContext#set_params; cert and key are paths
+      # @param messages [Integer, nil] that the stream keeps of each channel at least; nil: as the rules say
+      # @param bytes [Integer, nil] of the stream; nil: no limit of its own
+      # @param replicas [Integer] of the stream, in a cluster of NATS
+      # @param storage [String] "file" or "memory"
+      # @param ping [Numeric] seconds of silence after which the connection is pinged
+      # @param timeout [Numeric] seconds to connect, and for each answer
+      # @param queue [Integer] messages kept while NATS is away
+      # @param queue_bytes [Integer] and their bytes
+      # @param log [Logger]
+      # @param access [Hash] user, password, password_file, token, token_file, creds, nkey (paths but the first two
+      #   and token)
+      # @raise [ConfigurationError]
+      def initialize(url, jetstream: false, prefix: "rondo", tls: nil, messages: nil, bytes: nil, replicas: 1,
+                     storage: "file", ping: 10, timeout: 5, queue: 10_000, queue_bytes: 64 << 20, log: PubSub.log,
+                     **access)
+        super()
+        require "rondo/pubsub/nats/stream"
+        @addresses = Nats.addresses(url)
+        unknown = access.keys - Credentials::OPTIONS
+        raise ConfigurationError, "nats: unknown option #{unknown.first}" if unknown.any?
+
+        @names = Names.new(prefix)
+        @name = "NATS at #{@addresses.map { |each| "#{each.hostname}:#{each.port}" }.join(", ")}"
+        @access = Credentials.new(access)
+        @terms = { tls: tls, timeout: timeout, ping: ping, bytes_max: RelayFrames::PAYLOAD_MAX + HEAD_MAX }
+        @keeping = { messages: messages, bytes: bytes, replicas: replicas, storage: storage } if jetstream
+        Stream.check(@keeping) if @keeping
+        @limits = [queue, queue_bytes]
+        @log = log
+        @mutex = Mutex.new
+        @changed = ConditionVariable.new
+        begin_anew
+      end
+
+      # Whether an engine can be made of it; nothing is connected.
+      # @param url [String]
+      # @param options [Hash]
+      # @return [void]
+      # @raise [ConfigurationError]
+      def self.check(url, options)
+        options.each_key do |name|
+          next if OPTIONS.include?(name) || Credentials::OPTIONS.include?(name)
+
+          raise ConfigurationError, "unknown option #{name}"
+        end
+        new(url, **options.except(:required))
+      end
+
+      # @param url [String]
+      # @return [Array<URI>]
+      # @raise [ConfigurationError] of one line, in which there is no password
+      def self.addresses(url)
+        all = url.to_s.split(",").map do |text|
+          URI.parse(text.strip).tap do |uri|
+            raise ArgumentError unless %w[nats tls].include?(uri.scheme) && !uri.hostname.to_s.empty?
+
+            uri.port ||= DEFAULT_PORT
+          end
+        end
+        raise ArgumentError if all.empty?
+
+        all
+      rescue ArgumentError, URI::Error
+        raise ConfigurationError, "this is not the address of a NATS server: #{url.to_s.gsub(%r{[^,/]*@}, "")}"
+      end
+
+      # @return [Boolean] whether messages have ids of the engine
+      def keeps?
+        !@keeping.nil?
+      end
+
+      # Who takes what is in streams.
+      # @return [#item, #copy, nil]
+      attr_writer :hub_link
+
+      # @param channel [String]
+      # @param is_pattern [Boolean]
+      # @param after [Integer] 0: no history; 1: from now on; else what came after this id
+      # @return [void]
+      def subscribe(channel, is_pattern, after = 0)
+        queue do
+          @stream.follow(channel, after) if after.positive? && @stream && !is_pattern
+          @interests.add(channel, is_pattern)
+        end
+      end
+
+      # @param channel [String]
+      # @param is_pattern [Boolean]
+      # @return [void]
+      def unsubscribe(channel, is_pattern)
+        queue do
+          @stream&.forget(channel) unless is_pattern
+          @interests.remove(channel, is_pattern)
+        end
+      end
+
+      # @param channel [String]
+      # @param message [String]
+      # @param terms [RedisStreams::Terms, nil] of its history
+      # @return [Boolean] false when the queue is full, the engine closed, or the message too long for the server
+      def publish(channel, message, terms = nil)
+        return false if message.bytesize + HEAD_MAX > (@payload_max || RelayFrames::PAYLOAD_MAX)
+
+        kind = RelayFrames.text?(message) ? "t" : "b"
+        return push(Kept.new(message.b, nil, true, nil), channel, terms, kind) if terms && @stream
+
+        looks = Nats.text(message).encoding == Encoding::UTF_8 ? "t" : "b"
+        headers = looks == kind ? {} : { KIND => kind }
+        push(Redis::Outbox::Entry.new(Wire.publish(@names.plain(channel), message.b, headers: headers), nil, true, nil))
+      end
+
+      # A rule of the history.
+      # @param terms [RedisStreams::Terms]
+      # @return [void]
+      def keep(terms)
+        if terms.limit && @stream
+          @log.error "! #{@name} keeps channels by number and age: bytes: of a rule limits only what servers have of them"
+        end
+        queue { @stream&.keep(terms) }
+      end
+
+      # The hub wants the newest messages of a channel.
+      # @param channel [String]
+      # @return [void]
+      def copy(channel)
+        queue { @stream&.copy(channel) }
+      end
+
+      # Begins to connect, without waiting for it.
+      # @return [void]
+      def start
+        queue { nil }
+      end
+
+      # @param seconds [Numeric]
+      # @return [void]
+      # @raise [Error] why there is no connection, in one line
+      def wait_until_connected(seconds)
+        start
+        wait_for(seconds) { @outage.here? } or
+          raise Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
+      end
+
+      # Waits until NATS has all that is queued.
+      # @param seconds [Numeric] at most
+      # @return [Integer] messages that it has not; 0 in a child process
+      def flush(seconds)
+        return 0 unless @pid == Process.pid
+
+        wait_for(seconds) { @outbox.empty? }
+        @mutex.synchronize { @outbox.count }
+      end
+
+      # Nothing can be published any more. What is lost by that is a line in the log.
+      # @param seconds [Numeric] that what is queued has to leave
+      # @return [void]
+      def close(seconds = LAST_CHANCE)
+        return unless @pid == Process.pid
+
+        @mutex.synchronize { @closed = true }
+        lost = flush(seconds)
+        @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
+        @pump.end
+        @thread.join(FAREWELL) || @thread.kill
+      end
+
+      # @return [Boolean] whether NATS is there, as far as is known
+      def connected?
+        @pid == Process.pid && @outage.here?
+      end
+
+      # @return [String] without the password
+      def inspect
+        "#<#{self.class} #{@name}>"
+      end
+
+      # NATS does not mark text.
+      def self.text(bytes)
+        text = bytes.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : text.b
+      end
+
+      # ---- on the thread of the pump ----
+
+      # @param message [Message] of a channel without a history
+      # @return [void]
+      def deliver(message)
+        channel = @names.channel(message.subject) or return
+        kind = message.headers[KIND]
+        text = kind == "b" ? message.data.b : Nats.text(message.data)
+        PROCESS.publish(channel, text)
+      rescue StandardError => e
+        @outage.refused("a message from NATS could not be delivered: #{e.message} (#{e.class})")
+      end
+
+      def item(item)
+        @hub_link ? @hub_link.item(item) : true
+      end
+
+      def give(...)
+        @hub_link ? @hub_link.copy(...) : true
+      end
+
+      # Under the mutex: NATS has it, or never will.
+      def done(entry)
+        @outbox.done(entry)
+        return unless @outbox.empty?
+
+        @outage.drained
+        @changed.broadcast
+      end
+
+      # A message of this engine was written where it does not count: again, behind what waits.
+      def again(channel, message, kind)
+        entry = Kept.new(message, nil, true, nil)
+        add(entry, channel, nil, kind) or @outage.full(@outbox.limits)
+      end
+
+      private
+
+      # In a process that was forked the parent's connections, threads and messages are not ours.
+      def begin_anew
+        @pump&.close
+        @pid = nil
+        @closed = false
+        @count = 0
+        @outbox = Redis::Outbox.new(*@limits, on_lost: ->(_entry) {})
+        @interests = Interests.new(@names)
+        @outage = Redis::Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
+        @stream = Stream.new(@names, @interests, self, **@keeping) if @keeping
+      end
+
+      def queue(&block)
+        Thread.handle_interrupt(Object => :never) { @mutex.synchronize { change(&block) } }
+      end
+
+      def change
+        return false if @closed && @pid == Process.pid
+
+        start_thread unless @pid == Process.pid
+        yield.tap { @pump.wake }
+      end
+
+      def start_thread
+        begin_anew if @pid
+        @pid = Process.pid
+        @pump = Pump.new(self, @addresses, Pump::Parts.new(@outbox, @interests, @stream, @outage), @mutex,
+                         access: @access, **@terms)
+        @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { @pump.run } }
+        @thread.name = "rondo nats"
+        @thread.thread_variable_set(:fork_safe, true)
+        pid = @pid
+        at_exit { close if pid == Process.pid && !@closed }
+      end
+
+      def push(entry, *words)
+        queue do
+          next true if add(entry, *words)
+
+          @outage.full(@outbox.limits)
+          false
+        end
+      end
+
+      def add(entry, channel = nil, terms = nil, kind = nil)
+        entry.number = @count += 1
+        entry.channel, entry.terms, entry.kind = channel, terms, kind if channel
+        @outbox.push(entry)
+      end
+
+      def wait_for(seconds)
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        @mutex.synchronize do
+          until (found = yield)
+            left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            return false unless left.positive?
+
+            @changed.wait(@mutex, left)
+          end
+          found
+        end
+      end
+    end
+  end
+end

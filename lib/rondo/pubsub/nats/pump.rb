@@ -1,0 +1,287 @@
+# frozen_string_literal: true
+
+# The thread of an engine for NATS: keeps one connection, to one of the addresses, and moves what the engine has
+# queued. Nothing else ever waits for NATS.
+# SPDX-License-Identifier: MIT
+
+require "securerandom"
+require "rondo/pubsub/nats/link"
+require "rondo/pubsub/nats/names"
+require "rondo/pubsub/redis/outage"
+
+module Rondo
+  module PubSub
+    class Nats < Engine
+      # Requests and their answers, on one subscription.
+      # @api private
+      class Requests
+        NAME = "r"
+
+        # @return [String] subjects that come here
+        attr_reader :inbox
+
+        # @param link [Link]
+        # @param timeout [Numeric] seconds for an answer
+        def initialize(link, timeout)
+          @link = link
+          @timeout = timeout
+          @inbox = "_INBOX.#{SecureRandom.hex(12)}"
+          @asked = {}
+          @count = 0
+          link.push("SUB #{@inbox}.r.* #{NAME}\r\n")
+        end
+
+        # @return [Integer] without an answer
+        def pending
+          @asked.size
+        end
+
+        # @param subject [String]
+        # @param data [String, Hash]
+        # @yieldparam answer [Hash] of JSON
+        # @return [void]
+        def ask(subject, data = "", headers: {}, &block)
+          number = @count += 1
+          @asked[number] = [now + @timeout, block]
+          data = JSON.generate(data) if data.is_a?(Hash)
+          @link.push(Wire.publish(subject, data, reply: "#{@inbox}.r.#{number}", headers: headers))
+        end
+
+        # Messages have the subject under which they were published, so each consumer has a subscription.
+        # @param name [String]
+        # @return [String] the subject for it
+        def open(name)
+          "#{@inbox}.#{name}".tap { |subject| @link.push("SUB #{subject} #{name}\r\n") }
+        end
+
+        # @param name [String]
+        # @return [void]
+        def shut(name)
+          @link.push("UNSUB #{name}\r\n")
+        end
+
+        # For answers that are messages.
+        # @param name [String] of {#open}
+        # @return [void]
+        def send_to(subject, data, name)
+          @link.push(Wire.publish(subject, data, reply: "#{@inbox}.#{name}"))
+        end
+
+        # @param message [Message]
+        # @return [void]
+        def take(message)
+          _, block = @asked.delete(message.subject.delete_prefix("#{@inbox}.r.").to_i)
+          block&.call(answer_of(message))
+        end
+
+        # @return [Float, nil] seconds until an answer is late
+        def patience
+          limit, = @asked.each_value.first
+          limit && [limit - now, 0].max
+        end
+
+        private
+
+        def answer_of(message)
+          return { "error" => { "code" => 503, "none" => true } } if message.status == 503
+
+          answer = JSON.parse(message.data)
+          answer.is_a?(Hash) ? answer : {}
+        rescue JSON::ParserError
+          {}
+        end
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+      end
+
+      # Runs until it is told to end.
+      # @api private
+      class Pump
+        # Messages and bytes under way at once.
+        WINDOW = 256
+        WINDOW_BYTES = 1 << 20
+
+        # Of an engine.
+        # @!attribute outbox [Redis::Outbox]
+        # @!attribute interests [Interests]
+        # @!attribute stream [Stream, nil]
+        # @!attribute outage [Redis::Outage]
+        Parts = Struct.new(:outbox, :interests, :stream, :outage)
+
+        # @param engine [Nats] takes messages
+        # @param addresses [Array<URI>] to be tried in turn
+        # @param parts [Parts]
+        # @param mutex [Mutex] of the engine, guards them
+        # @param access [Credentials]
+        # @param terms [Hash] of {Link#initialize}
+        def initialize(engine, addresses, parts, mutex, access:, **terms)
+          @engine = engine
+          @addresses = addresses.shuffle
+          @outbox, @interests, @stream, @outage = parts.to_a
+          @mutex = mutex
+          @access = access
+          @terms = terms
+          @plain = []
+          @kept = []
+          @waker, @wake = IO.pipe
+          @ended = false
+        end
+
+        # @return [void]
+        def run
+          turn until @ended
+        ensure
+          close
+        end
+
+        # From any thread: there is something to do.
+        # @return [void]
+        def wake
+          @wake.write_nonblock(".", exception: false)
+        rescue IOError
+          nil # it has ended
+        end
+
+        # @return [void]
+        def end
+          @ended = true
+          wake
+        end
+
+        # Also for a process that was forked meanwhile: closes the descriptors, says nothing.
+        # @return [void]
+        def close
+          [@link, @waker, @wake].each { |each| each&.close }
+        end
+
+        private
+
+        def turn
+          open_link unless @link || @outage.pausing?
+          feed if @link&.ready?
+          wait
+          @link&.turn
+          look_at_session if @link&.ready?
+        rescue Link::Broken => e
+          give_up(e.message, e.is_a?(Link::Refused))
+        rescue StandardError => e
+          give_up("#{e.message} (#{e.class})")
+        end
+
+        def open_link
+          refused = ->(text) { @outage.refused(text) }
+          @link = Link.new(@addresses.rotate!.last, @access, on_refusal: refused, **@terms) { |message| take(message) }
+        end
+
+        def look_at_session
+          begin_session unless @requests
+          raise Link::Broken, "no answer within #{@terms[:timeout]} s" if @requests.patience&.zero?
+
+          @outage.over if whole?
+        end
+
+        def whole?
+          @stream.nil? || @stream.live?
+        end
+
+        def begin_session
+          @requests = Requests.new(@link, @terms[:timeout])
+          @engine.payload_max = @link.info["max_payload"].to_i
+          @mutex.synchronize { @stream&.begin(@requests, @link) }
+        end
+
+        def give_up(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
+          @link&.close
+          @link = @requests = nil
+          @is_asked = false
+          @mutex.synchronize do
+            @interests.forget_link
+            @stream&.forget_link
+            @outbox.requeue((@plain + @kept).sort_by(&:number).map { |entry| [entry, true] })
+          end
+          @plain.clear
+          @kept.clear
+          @outage.begin(reason, is_answer)
+        end
+
+        # ---- what comes ----
+
+        def take(message)
+          if message.sid == Requests::NAME
+            @mutex.synchronize { @requests&.take(message) }
+          elsif message.sid.start_with?("c", "d")
+            @mutex.synchronize { @stream&.take(message) }
+          elsif @mutex.synchronize { @interests.take?(message) }
+            @engine.deliver(message)
+          end
+        end
+
+        # ---- what goes out ----
+
+        def feed
+          @mutex.synchronize do
+            @interests.send_to(@link)
+            @stream&.ask if @requests
+            send_entries if @requests && whole?
+          end
+          confirm if @plain.any? && !@is_asked
+        end
+
+        def send_entries
+          while @plain.size + @kept.size < WINDOW && @link.unsent_bytes < WINDOW_BYTES
+            entry = @outbox.shift { true } or break
+            entry.is_a?(Kept) ? send_kept(entry) : send_plain(entry)
+          end
+        end
+
+        def send_plain(entry)
+          @link.push(entry.bytes)
+          @plain << entry
+        end
+
+        # A message that a connection lost on its way may be in the stream.
+        def send_kept(entry)
+          return @engine.done(entry) if @stream.written?(entry)
+
+          @kept << entry
+          @stream.write(entry) { |answer| written(entry, answer) }
+        end
+
+        def written(entry, answer)
+          refusal = answer["error"]
+          raise Link::Refused, Stream.text_of(refusal) if refusal && refusal["code"].to_i >= 500
+
+          @kept.delete(entry)
+          @outage.refused(Stream.text_of(refusal)) if refusal
+          @engine.done(entry)
+        end
+
+        # The server has what was sent before its answer.
+        def confirm
+          count = @plain.size
+          @is_asked = true
+          @link.ping do
+            @is_asked = false
+            @mutex.synchronize { @plain.shift(count).each { |entry| @engine.done(entry) } }
+          end
+        end
+
+        # ---- waiting ----
+
+        def wait
+          writing = @link&.unsent_bytes&.positive? ? [@link.io] : nil
+          ready, = IO.select([@waker, @link&.io].compact, writing, nil, patience)
+          @waker.read_nonblock(4096, exception: false) if ready&.include?(@waker)
+        end
+
+        def patience
+          return 0 if @link&.more?
+
+          [@link&.patience, @requests&.patience, @outage.pause, @mutex.synchronize { @stream&.pause }].compact.min
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,461 @@
+# frozen_string_literal: true
+
+# Channels with a history in JetStream: one stream for an application, which each server reads in its order. Under the
+# engine's mutex, on the thread of the pump but for what the hub asks.
+#
+#   STREAM.INFO ──▶ a consumer behind the last message that was delivered here ──▶ what is old is collected
+#                                                                                      │ nothing is pending
+#                      a number is missing, silence: a new consumer ◀── live ◀── gaps are told, all is delivered
+#
+# An id is the time of the message in the stream, in microseconds; see {Stored}. Decision 72 has the reasons.
+# SPDX-License-Identifier: MIT
+
+require "json"
+require "time"
+require "rondo/pubsub/nats/pump"
+require "rondo/pubsub/nats/consumer"
+require "rondo/pubsub/nats/copies"
+require "rondo/pubsub/streams/tracks"
+
+module Rondo
+  module PubSub
+    class Nats < Engine
+      # A message for the stream, that waits.
+      # @api private
+      class Kept < Redis::Outbox::Entry
+        attr_accessor :channel, :terms, :kind
+      end
+
+      # How far a channel was delivered here. `recent`: messages that came while its copy was read.
+      # @api private
+      Track = Struct.new(:last, :recent)
+
+      # Of one engine.
+      # @api private
+      class Stream
+        # Seconds until the hub is offered what it did not take.
+        RETRY = 0.05
+        # Bytes of old messages that are collected until all are here.
+        CATCH_MAX = 64 << 20
+        # Seconds in which the server knows a message that comes again.
+        WINDOW = 120
+        OLDEST = [2, 9].freeze
+        NO_STREAM = 10_059
+
+        # @param options [Hash] messages, bytes, replicas, storage
+        # @return [void]
+        # @raise [ConfigurationError]
+        def self.check(options)
+          wrong = options.find do |name, value|
+            next !%w[file memory].include?(value) if name == :storage
+
+            !(value.nil? && name != :replicas) && !(value.is_a?(Integer) && value.positive?)
+          end
+          raise ConfigurationError, "nats: #{wrong.first} cannot be #{wrong.last.inspect}" if wrong
+        end
+
+        # @param error [Hash] of an answer
+        # @return [String]
+        def self.text_of(error)
+          return "JetStream does not answer: it is not enabled there, or has no leader" if error["none"]
+
+          "JetStream: #{error["description"].to_s.lines.first.to_s.strip}"
+        end
+
+        # @param names [Names]
+        # @param interests [Interests]
+        # @param outlet [#item, #give, #again] the engine
+        def initialize(names, interests, outlet, messages:, bytes:, replicas:, storage:)
+          @names = names
+          @interests = interests
+          @outlet = outlet
+          @wish = { messages: messages || 0, bytes: bytes || -1, replicas: replicas, storage: storage }
+          @ttl_ms = nil
+          @writer = SecureRandom.hex(8)
+          @tracks = {}
+          @written = {}
+          @copies = Copies.new(names, self)
+          @top = 0
+          forget_link
+        end
+
+        # ---- from the hub ----
+
+        # @param channel [String]
+        # @param after [Integer] 1: from now on; else what came after this id
+        # @return [void]
+        def follow(channel, after)
+          return if @tracks[channel]
+
+          @tracks[channel] = Track.new(after > 1 ? after : @top)
+          return unless after > 1 && (@origin.nil? || after < @origin)
+
+          @rewind = [@rewind || 0, after].max
+        end
+
+        # @return [void]
+        def forget(channel)
+          @tracks.delete(channel)
+          @copies.forget(channel)
+        end
+
+        # @return [void]
+        def copy(channel)
+          follow(channel, 1)
+          @copies.want(channel)
+        end
+
+        # @param terms [RedisStreams::Terms]
+        # @return [void]
+        def keep(terms)
+          before = [@wish[:messages], @ttl_ms]
+          @wish[:messages] = [@wish[:messages], terms.messages].max
+          @ttl_ms = terms.ttl_ms.zero? || @ttl_ms&.zero? ? 0 : [@ttl_ms || 0, terms.ttl_ms].max
+          @is_unknown = true if before != [@wish[:messages], @ttl_ms]
+        end
+
+        # ---- the connection ----
+
+        # @param requests [Requests]
+        # @param link [Link]
+        # @return [void]
+        # @raise [Link::Refused]
+        def begin(requests, link)
+          version = link.info["version"].to_s
+          if (version.split(".").map(&:to_i) <=> OLDEST).negative?
+            raise Link::Refused, "NATS #{version} is too old: streams need #{OLDEST.join(".")} or newer"
+          end
+
+          @requests = requests
+          @link = link
+          learn
+        end
+
+        # @return [void]
+        def forget_link
+          @requests = @link = @consumer = nil
+          @is_live = @is_asking = false
+          @caught = []
+          @copies.forget_link
+        end
+
+        # @return [Boolean] whether all there is in the stream has been read here, and it keeps what the rules say
+        def live?
+          @is_live && !@is_asking && !@is_unknown
+        end
+
+        # Asks what is to be asked.
+        # @return [void]
+        def ask
+          learn if @is_unknown && !@is_asking
+          return rewind if @rewind && @is_live
+          return consume if @retry_at && now >= @retry_at
+
+          check_silence
+          @copies.ask(@requests) if @is_live
+        end
+
+        # @return [Numeric, nil] seconds until {#ask} is to be called again
+        def pause
+          return unless @requests
+
+          [@retry_at && [@retry_at - now, 0].max, @consumer&.patience].compact.min
+        end
+
+        # ---- what goes out ----
+
+        # @param entry [Kept]
+        # @return [void]
+        def write(entry, &)
+          stored = "#{@top} #{entry.kind} #{@writer} #{entry.number}"
+          headers = { "Nats-Msg-Id" => "#{@writer}:#{entry.number}", Stored::HEADER => stored }
+          @written[entry.number] = false
+          @requests.ask(@names.kept(entry.channel), entry.bytes, headers: headers) do |answer|
+            @written.delete(entry.number) unless answer["error"] && answer["error"]["code"].to_i >= 500
+            yield answer
+          end
+        end
+
+        # @return [Boolean] it has come back, so its answer was lost
+        def written?(entry)
+          @written[entry.number] ? @written.delete(entry.number) : false
+        end
+
+        # ---- what comes ----
+
+        # @param message [Message]
+        # @return [void]
+        def take(message)
+          return @copies.take(message) if message.sid.start_with?("c")
+          return unless @consumer&.name == message.sid
+          return @consumer.control(message, @link) || consume if message.status
+
+          stored = Stored.of(message, @names) or return
+          return consume unless @consumer.next?(stored)
+
+          read(stored)
+        end
+
+        # @param channel [String]
+        # @return [Track, nil]
+        def track(channel)
+          @tracks[channel]
+        end
+
+        # @return [Integer] id of the newest message of the stream, as far as it was read
+        attr_reader :top
+        # @return [Integer] id at which the stream begins
+        attr_reader :began
+
+        # @return [Integer] messages that the stream keeps of a channel
+        def messages
+          @config["max_msgs_per_subject"].to_i
+        end
+
+        # @return [Integer] microseconds that the stream keeps messages; 0: no limit
+        def age_us
+          @config["max_age"].to_i / 1000
+        end
+
+        # @see Nats#give
+        def give(...)
+          @outlet.give(...)
+        end
+
+        # Asks for the state of the stream.
+        def info(&)
+          @requests.ask("$JS.API.STREAM.INFO.#{@names.stream}", &)
+        end
+
+        # @param text [String] as JetStream has times
+        # @return [Integer] microseconds
+        def self.time(text)
+          time = Time.iso8601(text.to_s)
+          [(time.to_i * 1_000_000) + time.usec, 0].max
+        rescue ArgumentError
+          0
+        end
+
+        private
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+
+        # ---- the stream ----
+
+        def learn
+          @is_asking = true
+          @is_unknown = false
+          info do |answer|
+            error = answer["error"]
+            next set_up(answer) unless error
+            raise Link::Refused, Stream.text_of(error) unless error["err_code"] == NO_STREAM
+
+            save("CREATE", wanted({ "name" => @names.stream, "subjects" => [@names.all_kept], "discard" => "old",
+                                    "retention" => "limits", "storage" => @wish[:storage] }))
+          end
+        end
+
+        def save(verb, config)
+          @requests.ask("$JS.API.STREAM.#{verb}.#{@names.stream}", config) do |answer|
+            raise Link::Refused, Stream.text_of(answer["error"]) if answer["error"]
+
+            set_up(answer, is_saved: true)
+          end
+        end
+
+        # Never less than other servers have asked for.
+        def wanted(config)
+          age = (@ttl_ms || 0) * 1_000_000
+          known = config["max_age"]
+          age = known if known && (known.zero? || (known > age && age.positive?)) && !@ttl_ms&.zero?
+          window = WINDOW * 1_000_000_000
+          config.merge("max_msgs_per_subject" => [config["max_msgs_per_subject"].to_i, @wish[:messages], 1].max,
+                       "max_age" => age, "max_bytes" => @wish[:bytes], "num_replicas" => @wish[:replicas],
+                       "duplicate_window" => age.zero? ? window : [window, age].min)
+        end
+
+        def set_up(answer, is_saved: false)
+          config = answer["config"]
+          raise Link::Refused, "JetStream: an answer without a stream" unless config.is_a?(Hash)
+
+          better = wanted(config)
+          return save("UPDATE", better) if better != config && !is_saved
+
+          @is_asking = false
+          @config = config
+          arrive(Stream.time(answer["created"]), answer["state"]) unless @consumer
+        end
+
+        def arrive(created, state)
+          last = state["last_seq"].to_i
+          return start_at(created, state, last) if @began.nil?
+
+          if created != @began
+            lose_all([created, @top].max)
+            @began = created
+            @sequence = 0
+          end
+          @sequence = last if last < @sequence
+          consume
+        end
+
+        def start_at(created, state, last)
+          @began = created
+          @sequence = last
+          @top = [@top, created, last.zero? ? 0 : Stream.time(state["last_ts"])].max
+          @origin = @top
+          @tracks.each_value { |track| track.last = @top if track.last.zero? }
+          consume
+        end
+
+        # Of a restart by exec: clients were here before this engine was.
+        def rewind
+          from = @rewind
+          @rewind = nil
+          @origin = from
+          @is_rewound = true
+          consume(from)
+        end
+
+        # ---- reading ----
+
+        def consume(from_us = nil)
+          @consumer&.close
+          @retry_at = nil
+          @is_live = @is_holed = false
+          @caught = []
+          @caught_bytes = 0
+          @counts = Hash.new(0)
+          @read = @sequence
+          @reread = nil
+          if from_us
+            @read = nil
+            @reread = from_us
+          end
+          @consumer = Consumer.new(@names.stream, @requests, after: @sequence, from_us: from_us) do |name, pending|
+            live if pending.zero? && !@is_live && @consumer&.name == name
+          end
+        end
+
+        def check_silence
+          consume if @consumer&.silent?
+        end
+
+        def read(stored)
+          return read_old(stored) if @reread
+
+          @is_holed = true if stored.sequence > @read + 1
+          collect_anew if @is_live && @is_holed
+          @read = stored.sequence
+          note_own(stored)
+          return take_live(stored) if @is_live
+
+          collect(stored)
+          live if stored.pending.zero?
+        end
+
+        # A limit has removed messages before they came here.
+        def collect_anew
+          @is_live = false
+          @counts = Hash.new(0)
+        end
+
+        def collect(stored)
+          @caught << stored
+          @counts[stored.channel] += 1
+          return if (@caught_bytes += stored.text.bytesize) < CATCH_MAX
+
+          release(true)
+        end
+
+        def read_old(stored)
+          track = @tracks[stored.channel]
+          hand_on(track, stored) if track && stored.id > track.last && stored.sequence <= @sequence
+          return unless stored.sequence >= @sequence || stored.pending.zero?
+
+          consume
+        end
+
+        def live
+          return consume if @reread
+
+          @is_live = release(false)
+        end
+
+        # Gaps first: what a limit removed is before what it left.
+        def release(is_part)
+          tell_holes(is_part) if @is_holed
+          @is_holed = false
+          caught = @caught
+          @caught = []
+          @caught_bytes = 0
+          caught.all? { |stored| take_live(stored) }
+        end
+
+        def tell_holes(is_part)
+          full = @counts.select { |_, count| count >= messages }.keys
+          full = @tracks.keys if is_part || full.empty? || aged? || @config["max_bytes"].to_i.positive?
+          firsts = @caught.each_with_object({}) { |stored, found| found[stored.channel] ||= stored.id }
+          full.each { |channel| lose(channel, (firsts[channel] || (@top + 1)) - 1) }
+        end
+
+        # Messages after the last one that came here may be too old for the stream.
+        def aged?
+          age_us.positive? && @top < (Time.now.to_f * 1_000_000) - age_us
+        end
+
+        def lose(channel, id)
+          track = @tracks[channel] or return
+          @outlet.item(RedisStreams::Item.new(channel, 0, 0, [id, track.last].max))
+        end
+
+        def lose_all(id)
+          @tracks.each_key { |channel| lose(channel, id) }
+        end
+
+        # Whose id does not ascend is void: its server writes it again.
+        def take_live(stored)
+          return pass_over(stored) if stored.id <= @top
+
+          track = @tracks[stored.channel]
+          return later unless (track.nil? && !@interests.pattern?) || hand_on(track, stored)
+
+          @sequence = stored.sequence
+          @top = stored.id
+          true
+        end
+
+        def pass_over(stored)
+          is_new = stored.sequence > @sequence
+          @outlet.again(stored.channel, stored.text, stored.kind) if is_new && stored.writer == @writer
+          @sequence = stored.sequence if is_new
+          true
+        end
+
+        def hand_on(track, stored)
+          item = stored.item
+          return false unless @outlet.item(item)
+
+          track&.last = stored.id
+          track&.recent&.push(item)
+          true
+        end
+
+        # The hub does not take it now; it is read again.
+        def later
+          @consumer.close
+          @consumer = nil
+          @is_live = false
+          @retry_at = now + RETRY
+          false
+        end
+
+        def note_own(stored)
+          @written[stored.number] = true if stored.writer == @writer && @written.key?(stored.number)
+        end
+      end
+    end
+  end
+end

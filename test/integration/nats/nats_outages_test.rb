@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+# NATS with JetStream when NATS is away: killed, frozen, emptied, or cut off from one server.
+# SPDX-License-Identifier: MIT
+
+require_relative "nats_case"
+require "support/tcp_cutter"
+
+class NatsOutagesTest < NatsCase
+  def test_what_is_published_while_nats_is_away_is_written_once
+    a = server
+    b = server
+    here = reader(a, "kept:x")
+    there = reader(b, "kept:x")
+    wait_for_subscribers("kept:x", 2)
+    publish(a, "kept:x", "0")
+    [here, there].each { |each| each.read_until { each.seen.size == 1 } }
+    @nats.kill
+    [a, b].each { |each| each.wait_for_log(/NATS at \S+ is not available/) }
+    1.upto(20) { |number| publish(number.odd? ? a : b, "kept:x", number) }
+    @nats.start
+    [here, there].each { |each| each.read_until { each.seen.size == 21 } }
+    assert_equal here.seen, there.seen, "in one order"
+    assert_equal (0..20).map(&:to_s), here.seen.sort_by(&:to_i)
+    assert_equal 0, here.resets + there.resets
+    assert_equal 21, state["messages"]
+    assert_equal here.last_id, there.last_id
+    here.close
+    publish(b, "kept:x", "last")
+    here.open(b, "kept:x")
+    here.read_until { here.seen.last == "last" }
+    assert_equal 22, here.seen.size
+  end
+
+  def test_a_nats_that_lost_everything_is_a_reset_for_who_is_here_and_who_comes_back
+    a = server
+    b = server
+    here = reader(a, "kept:x")
+    away = reader(b, "kept:x")
+    wait_for_subscribers("kept:x", 2)
+    publish(a, "kept:x", "1")
+    [here, away].each { |each| each.read_until { each.seen.size == 1 } }
+    away.close
+    @nats.kill
+    FileUtils.rm_rf(File.join(@nats.folder, "store"))
+    @nats.start
+    [a, b].each { |each| each.wait_for_log(/is available again/) }
+    publish(b, "kept:x", "2")
+    here.read_until { here.seen.size == 2 }
+    assert_equal 1, here.resets
+    away.open(b, "kept:x")
+    away.read_until { away.resets == 1 && away.seen.size == 2 }
+    a.wait_for_log(/gap of kept:x told/)
+  end
+
+  def test_a_server_that_was_cut_off_catches_up_before_it_delivers
+    cutter = TcpCutter.new(@nats.port)
+    a = server(verb: "nats 'nats://127.0.0.1:#{cutter.port}', jetstream: true")
+    b = server
+    reader = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    cutter.cut
+    a.wait_for_log(/is not available/)
+    publish_in_turn(b, "kept:x", 1..30)
+    publish(a, "kept:x", "own")
+    cutter.mend
+    reader.read_until { reader.seen.size == 31 }
+    assert_equal [*(1..30).map(&:to_s), "own"], reader.seen
+    assert_equal 0, reader.resets
+  ensure
+    cutter&.close
+  end
+
+  # What had reached it before the connection was given up is not written again.
+  def test_a_frozen_nats_writes_once
+    a = server
+    reader = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    publish(a, "kept:x", "0")
+    reader.read_until { reader.seen.size == 1 }
+    @nats.freeze_process
+    1.upto(10) { |number| publish(a, "kept:x", number) }
+    a.wait_for_log(/is not available/)
+    @nats.thaw
+    reader.read_until { reader.seen.size == 11 }
+    publish(a, "kept:x", "last")
+    reader.read_until { reader.seen.last == "last" }
+    assert_equal [*(0..10).map(&:to_s), "last"], reader.seen.sort_by { |text| [text[/\d+/] ? 0 : 1, text.to_i] }
+    assert_equal 12, state["messages"]
+  end
+
+  def test_a_nats_that_comes_later
+    @nats.kill
+    write "later.rb", "#{nats_verb}\n"
+    a = start("-w", "2", "-C", "later.rb")
+    a.wait_for_log(/is not available/)
+    reader = reader(a, "kept:x")
+    publish(a, "kept:x", "early")
+    @nats.start
+    reader.read_until { reader.seen == ["early"] }
+  end
+end

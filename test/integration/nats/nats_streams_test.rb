@@ -1,0 +1,124 @@
+# frozen_string_literal: true
+
+# NATS with JetStream: a client goes on at another server where it was, without a gap and without a double.
+# SPDX-License-Identifier: MIT
+
+require_relative "nats_case"
+
+class NatsStreamsTest < NatsCase
+  def test_a_client_of_one_server_resumes_at_another
+    a = server
+    b = server
+    reader = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    10.times do |number|
+      publish(number.odd? ? a : b, "kept:x", number)
+      reader.read_until { reader.seen.size > number }
+    end
+    reader.close
+    publish_in_turn(a, "kept:x", 10..19)
+    reader.open(b, "kept:x")
+    reader.read_until { reader.seen.size == 20 }
+    publish_in_turn(a, "kept:x", 20..29)
+    reader.read_until { reader.seen.size == 30 }
+    assert_equal (0..29).map(&:to_s), reader.seen
+    assert_equal 0, reader.resets
+  end
+
+  # Its only id is that of the last event, whichever channel that was of.
+  def test_a_client_of_several_channels_resumes_all_of_them
+    a = server
+    b = server
+    reader = reader(a, "kept:x", "kept:y")
+    %w[kept:x kept:y].each { |name| wait_for_subscribers(name, 1) }
+    publish(a, "kept:y", "y1")
+    reader.read_until { reader.seen.size == 1 }
+    publish(a, "kept:x", "x1")
+    reader.read_until { reader.seen.size == 2 }
+    reader.close
+    publish(a, "kept:x", "x2")
+    publish(a, "kept:y", "y2")
+    reader.open(b, "kept:y", "kept:x")
+    reader.read_until { reader.seen.size == 4 }
+    assert_equal %w[x1 x2 y1 y2], reader.seen.sort
+    assert_equal 0, reader.resets
+  end
+
+  def test_a_channel_without_a_rule_leaves_nothing_in_the_stream
+    a = server
+    b = server
+    reader = reader(b, "plain")
+    wait_for_subscribers("plain", 1)
+    publish(a, "plain", "1")
+    reader.read_until { reader.seen.size == 1 }
+    assert_nil reader.last_id
+    assert_equal 0, state["messages"]
+  end
+
+  def test_an_id_of_no_message_is_a_reset
+    a, = server_with_reader("1")
+    stranger = reader(a, "kept:x", after: "8999999999999999")
+    stranger.read_until { stranger.resets == 1 }
+    old = reader(server, "kept:x", after: "5")
+    old.read_until { old.resets == 1 && old.seen == ["1"] }
+  end
+
+  # Somebody purged it.
+  def test_what_a_stream_does_not_have_is_a_reset
+    a, reader = server_with_reader("1")
+    reader.close
+    publish_in_turn(a, "kept:x", %w[2 3])
+    ask("$JS.API.STREAM.PURGE.rondo-rondo", keep: 1)
+    reader.open(server, "kept:x")
+    reader.read_until { reader.seen.size == 2 && reader.resets == 1 }
+    assert_equal %w[1 3], reader.seen
+  end
+
+  def test_many_clients_that_come_back_cost_nats_one_read
+    a, reader = server_with_reader("0")
+    publish_in_turn(a, "kept:x", 1..60)
+    b = server
+    before = calls
+    crowd = Array.new(50) { reader(b, "kept:x", after: reader.last_id) }
+    crowd.each { |each| each.read_until { each.seen.size == 60 } }
+    assert_equal [(1..60).map(&:to_s)], crowd.map(&:seen).uniq
+    assert_operator calls - before, :<=, 4
+  end
+
+  def test_garbage_on_the_subjects_harms_nothing
+    a, reader = server_with_reader("1")
+    line = ["rondo.s.kept=3Ax.more", "rondo.s.", "rondo.s.=ZZ", "rondo.p.%", "rondo.s.#{"=41" * 1100}"]
+    line.each { |subject| put(subject, "garbage") }
+    put("rondo.s.kept=3Ax", "from elsewhere")
+    put("rondo.s.kept=3Ax", "forged", "Rondo-Of: 99999999999999999999 t x 1")
+    put("rondo.s.kept=3Ax", "\xff\xfe".b, "Rondo-Of: nonsense")
+    reader.read_until { reader.seen.include?("forged") && reader.seen.include?("from elsewhere") }
+    publish_in_turn(a, "kept:x", %w[2 3 4])
+    reader.read_until { reader.seen.last(3) == %w[2 3 4] }
+  end
+
+  private
+
+  def calls
+    @nats.monitor("jsz")["api"]["total"]
+  end
+
+  def put(subject, text, header = nil)
+    head = "NATS/1.0\r\n#{"#{header}\r\n" if header}\r\n"
+    talk("HPUB #{subject} #{head.bytesize} #{head.bytesize + text.bytesize}\r\n#{head}#{text.b}\r\n".b)
+  end
+
+  def ask(subject, words)
+    text = JSON.generate(words)
+    assert_includes talk("SUB back 1\r\nPUB #{subject} back #{text.bytesize}\r\n#{text}\r\n", /"success":true/), "MSG"
+  end
+
+  def talk(bytes, last = /PONG/)
+    TCPSocket.open("127.0.0.1", @nats.port) do |socket|
+      socket.write("CONNECT {\"verbose\":false,\"headers\":true}\r\n", bytes, "PING\r\n")
+      answer = +"".b
+      answer << socket.readpartial(4096) until last.match?(answer)
+      answer
+    end
+  end
+end
