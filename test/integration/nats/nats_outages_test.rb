@@ -99,4 +99,30 @@ class NatsOutagesTest < NatsCase
     @nats.start
     reader.read_until { reader.seen == ["early"] }
   end
+
+  # The next program knows how far its clients are.
+  def test_a_restart_under_load_loses_nothing
+    a = server
+    b = server
+    reader = reader(b, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    publisher = Thread.new do
+      count = 0
+      until @over
+        publish(a, "kept:x", count)
+        count += 1
+      end
+      count
+    end
+    from = b.log.bytesize
+    b.signal("USR2")
+    b.wait_for_log(/^- Worker 1 \(PID: \d+\) booted/, from: from)
+    @over = true
+    sent = publisher.value
+    reader.read_until { reader.seen.size >= sent || reader.ended? }
+    reader.open(b, "kept:x") if reader.ended?
+    reader.read_until { reader.seen.size >= sent }
+    assert_equal (0...sent).map(&:to_s), reader.seen.sort_by(&:to_i)
+    assert_equal 0, reader.resets
+  end
 end

@@ -88,7 +88,7 @@ module Rondo
           return if @tracks[channel]
 
           @tracks[channel] = Track.new(after > 1 ? after : @top)
-          return unless after > 1 && (@origin.nil? || after < @origin)
+          return unless after > 1 && (@began.nil? || after < @top)
 
           @rewind = [@rewind || 0, after].max
         end
@@ -148,7 +148,7 @@ module Rondo
         # @return [void]
         def ask
           learn if @is_unknown && !@is_asking
-          return rewind if @rewind && @is_live
+          return rewind if @rewind && @consumer
           return consume if @retry_at && now >= @retry_at
 
           check_silence
@@ -187,7 +187,7 @@ module Rondo
         # @return [void]
         def take(message)
           return @copies.take(message) if message.sid.start_with?("c")
-          return unless @consumer&.name == message.sid
+          return if @consumer&.name != message.sid || @rewind # all of it is read again
           return @consumer.control(message, @link) || consume if message.status
 
           stored = Stored.of(message, @names) or return
@@ -305,17 +305,14 @@ module Rondo
           @began = created
           @sequence = last
           @top = [@top, created, last.zero? ? 0 : Stream.time(state["last_ts"])].max
-          @origin = @top
           @tracks.each_value { |track| track.last = @top if track.last.zero? }
-          consume
+          @rewind ? rewind : consume
         end
 
         # Of a restart by exec: clients were here before this engine was.
         def rewind
           from = @rewind
           @rewind = nil
-          @origin = from
-          @is_rewound = true
           consume(from)
         end
 
@@ -379,6 +376,7 @@ module Rondo
         end
 
         def live
+          return if @rewind
           return consume if @reread
 
           @is_live = release(false)
