@@ -342,6 +342,7 @@ module Rondo
       body_timeout_ms: names(verb: :body_timeout),
       write_timeout_ms: names(verb: :write_timeout),
       drain_timeout_ms: names(verb: :drain_timeout),
+      drain_spread_ms: names(verb: :drain_spread),
       hard_request_timeout_ms: names(verb: :hard_request_timeout),
       max_body_bytes: names(verb: :http_content_length_limit, flag: "--max-body SIZE, -maxbd SIZE", group: :limits,
                             help: "request body, also -maxbd (%s)"),

@@ -183,7 +183,7 @@ module Rondo
     def stop_serving(force: @serving.stopping?)
       @scoreboard.set(0, :state, Scoreboard::STATES.index(:draining))
       @control&.unwatch
-      @serving.stop(force: force)
+      @serving.stop(force: force, spread: !@restart) # nobody could come back before the restart
     end
 
     def prepare

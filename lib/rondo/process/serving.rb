@@ -58,13 +58,14 @@ module Rondo
     # Graceful the first time, at once the second time.
     # @param force [Boolean] at once
     # @param whole [Boolean] the whole server ends, and not only this worker
+    # @param spread [Boolean] upgraded connections end by drain_spread_ms
     # @return [void]
-    def stop(force: @stopping, whole: true)
+    def stop(force: @stopping, whole: true, spread: true)
       log_threads("Stop begins") if @debug == :always && !@stopping
       @stopping = true
       before_drain = @lock.synchronize { @before_drain.tap { @before_drain = nil } }
       before_drain&.call(force ? 0 : GRACE)
-      @server.stop(force: force, drain: @drain || !whole)
+      @server.stop(force: force, drain: @drain || !whole, spread: spread)
       end_application_after(force ? 0 : @drain_ms / 1000.0)
     end
 
