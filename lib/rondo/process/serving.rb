@@ -21,6 +21,12 @@ module Rondo
       end
     end
 
+    # @param seconds [Numeric]
+    # @return [String] for the log
+    def self.notice(seconds)
+      "- Not ready any more; the stop begins in #{format("%g", seconds)} s, or at a second Ctrl-C or TERM"
+    end
+
     # @return [Server]
     attr_reader :server
 
