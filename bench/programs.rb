@@ -21,6 +21,7 @@ module Bench
                 "push_client" => "{push_client*,client_{base,bystander,tls}}",
                 "download_client" => "{download_client*,client_{base,bystander,tls}}",
                 "restart_client" => "{restart_client,client_{base,tls}}",
+                "drain_client" => "{drain_client,client_base}",
                 "http2_client" => "{http2_client*,client_{base,tls}}",
                 "raw_client" => "{raw_client,client_base}", "raw_floor" => "{raw_floor,floor_base}",
                 "chat_floor" => "{chat_floor,floor_base}",

@@ -167,9 +167,7 @@ module Rondo
     end
 
     # @return [Boolean]
-    def stopping?
-      @stopping
-    end
+    def stopping? = @stopping
 
     # @param worker [WorkerHandle]
     # @return [void]
@@ -351,7 +349,7 @@ module Rondo
     end
 
     def grow
-      return if @stopping || !@listening
+      return if leaving? || !@listening
 
       @reconciled = false
       @supervisor.grow or @log.say "! No worker was added: there is room for #{@slots.room} workers"
@@ -361,7 +359,7 @@ module Rondo
     end
 
     def shrink
-      return if @stopping || !@listening
+      return if leaving? || !@listening
 
       @reconciled = false
       @supervisor.shrink or @log.say "! No worker was ended: it is the last one"
@@ -371,6 +369,8 @@ module Rondo
     # ---- the end ----
 
     def stop_now(force: @stopping)
+      return if !force && give_notice
+
       unless @stopping
         @log.say "- Gracefully shutting down workers..." if @listening
         @systemd.notify("STOPPING=1")

@@ -27,7 +27,7 @@ module Rondo
     # Settings of a process that belongs to the server. They have no effect where it belongs to the program that called.
     # @api private
     OF_THE_COMMAND = %i[app rackup directory pidfile state_path control_url tag redirect_stdout redirect_stderr
-                        raise_exception_on_sigterm tmp_restart].freeze
+                        raise_exception_on_sigterm tmp_restart drain_delay].freeze
 
     # Behind the name of the pid file of the program, for a mold.
     # @api private
@@ -38,6 +38,11 @@ module Rondo
 
     # The object that signals act on, and plugins.
     Run = Struct.new(:serving, :log) do
+      # @return [Boolean] never: there is no control server that says so
+      def give_notice
+        false
+      end
+
       # @return [void]
       def stop
         serving.stop

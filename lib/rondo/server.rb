@@ -230,9 +230,10 @@ module Rondo
     # Any thread, also a trap handler.
     # @param force [Boolean] drops what is in flight instead of finishing it
     # @param drain [Boolean] accepts what waits in the queues of the sockets, and serves it
+    # @param spread [Boolean] ends upgraded connections by drain_spread_ms; without, at once
     # @return [void]
-    def stop(force: false, drain: true)
-      @core.stop(force, drain)
+    def stop(force: false, drain: true, spread: true)
+      @core.stop(force, drain, spread)
     end
 
     # Before the process ends: what was published is sent to the hub, within a second.

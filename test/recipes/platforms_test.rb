@@ -150,11 +150,4 @@ class RecipePlatformsTest < RecipeCase
     JSON.parse(IO.popen(["/usr/bin/python3", "-c", "import sys, tomllib, json; print(json.dumps(tomllib.load(open(sys.argv[1], 'rb'))))",
                          File.join(RECIPES, name)], &:read))
   end
-
-  # The server ends by itself before the platform kills it.
-  def assert_in_time(seconds)
-    own = recipe("app/config/rondo.rb").scan(/^(?:drain_timeout|worker_shutdown_timeout) (\d+)/).flatten.map(&:to_i)
-    assert_equal 2, own.size
-    assert_operator own.max, :<, seconds
-  end
 end

@@ -121,6 +121,13 @@ class RecipeCase < ShellCase
     assert_equal %W[200 up\n], [response.code, response.body]
   end
 
+  # The server ends by itself before the platform kills it.
+  def assert_in_time(seconds)
+    own = recipe("app/config/rondo.rb").scan(/^(?:drain_timeout|worker_shutdown_timeout) (\d+)/).flatten.map(&:to_i)
+    assert_equal 2, own.size
+    assert_operator own.max, :<, seconds
+  end
+
   # What a client wrote into forwarded fields is not believed, and its address arrives.
   def assert_client_known(url)
     said = fetch(url, "/client", FORGED.merge("Host" => "app.example.com"))

@@ -30,7 +30,8 @@ struct rd_control {
     rd_report report;
     char *token, *versions, *about, *page, *page_policy;
     uint32_t verbs;
-    bool is_public; /* some listener is reachable from other machines */
+    bool is_public;  /* some listener is reachable from other machines */
+    bool is_leaving; /* the server stops soon, and should get no new clients */
     bool running;
     pthread_t thread;
     rd_commands commands;
@@ -69,10 +70,12 @@ static void show_live(rd_control *control, rd_request *request) {
 
 static void show_ready(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    unsigned ready = rd_report_count(&control->report, RD_SCORE_READY);
-    unsigned all = rd_report_count(&control->report, RD_SCORE_STATE_COUNT);
-    rd_text_add(&text, "%s: %u of %u\n", ready > 0 ? "ready" : "not ready", ready, all);
-    rd_reply(request, ready > 0 ? 200 : 503, RD_REPLY_TEXT, &text);
+    const unsigned ready = rd_report_count(&control->report, RD_SCORE_READY);
+    const unsigned all = rd_report_count(&control->report, RD_SCORE_STATE_COUNT);
+    const bool takes_clients = ready > 0 && !control->is_leaving;
+    rd_text_add(&text, "%s: %u of %u%s\n", takes_clients ? "ready" : "not ready", ready, all,
+                control->is_leaving ? ", and the server is about to stop" : "");
+    rd_reply(request, takes_clients ? 200 : 503, RD_REPLY_TEXT, &text);
     rd_buffer_clear(&text);
 }
 
@@ -374,6 +377,13 @@ void rd_control_show_certificates(rd_control *control, rd_certificate_list *list
     control->certificates = *list;
     rd_loop_unlock(loop);
     *list = (rd_certificate_list){0};
+}
+
+void rd_control_leave(rd_control *control) {
+    rd_loop *loop = &control->server->loop;
+    rd_loop_lock(loop);
+    control->is_leaving = true;
+    rd_loop_unlock(loop);
 }
 
 void rd_control_keep_files(rd_control *control) {

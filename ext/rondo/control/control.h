@@ -68,6 +68,9 @@ void rd_control_stop(rd_control *control);
 /* Stops and frees. */
 void rd_control_free(rd_control *control);
 
+/* From now on /ready is answered 503, whatever the workers are. */
+void rd_control_leave(rd_control *control);
+
 /* Another process continues with the listeners: the files of Unix sockets stay. Before stop. */
 void rd_control_keep_files(rd_control *control);
 

@@ -58,13 +58,22 @@ void rd_endpoint_source_take(rd_event_source *source, rd_event *event) {
     event->message = rd_endpoint_take(rd_endpoint_of_source(source), &event->kind);
 }
 
+/* The registry of these codes says of 1012 (Service Restart) that a client comes back after a
+ * random delay. */
+static void close_for_stop(rd_endpoint *endpoint) {
+    const rd_endpoint_ops *ops = rd_endpoint_ops_of(endpoint);
+    if (endpoint->shared->settings->drain_spread_ms > 0 && !endpoint->is_outgoing) {
+        ops->close(endpoint, 1012, RD_SLICE("service restart"));
+    } else {
+        ops->close(endpoint, 1001, RD_SLICE("going away"));
+    }
+}
+
 /* What every event changes in the connection once the application has handled it. */
 bool rd_endpoint_source_handled(rd_event_source *source, const rd_event *event) {
     rd_endpoint *endpoint = rd_endpoint_of_source(source);
     const rd_endpoint_ops *ops = rd_endpoint_ops_of(endpoint);
-    if (endpoint->conn != NULL && event->kind == RD_ENDPOINT_SHUTDOWN) {
-        ops->close(endpoint, 1001, RD_SLICE("going away"));
-    }
+    if (endpoint->conn != NULL && event->kind == RD_ENDPOINT_SHUTDOWN) close_for_stop(endpoint);
     if (endpoint->conn != NULL || rd_endpoint_is_own(endpoint)) ops->handled(endpoint);
     return event->kind == RD_ENDPOINT_CLOSE;
 }
@@ -97,7 +106,7 @@ void rd_endpoint_init(rd_endpoint *endpoint, const rd_endpoint_ops *ops, rd_http
 void rd_endpoint_init_dialing(rd_endpoint *endpoint, const rd_endpoint_ops *ops,
                               rd_http_shared *shared) {
     init(endpoint, ops, shared);
-    endpoint->is_dialing = true;
+    endpoint->is_dialing = endpoint->is_outgoing = true;
 }
 
 void rd_endpoint_unref(rd_endpoint *endpoint) {

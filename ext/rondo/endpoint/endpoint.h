@@ -126,7 +126,9 @@ struct rd_endpoint {
     bool is_closing : 1; /* nothing more can be sent */
     bool wants_drained : 1;
     bool wants_ping : 1;
-    bool has_ended : 1; /* set by the protocol: the client has ended its side */
+    bool has_ended : 1;   /* set by the protocol: the client has ended its side */
+    bool is_outgoing : 1; /* this process has made the connection, or tries to */
+    bool ends_later : 1;  /* the server stops, and its end was put off; see parting.h */
 };
 
 /* The message of an event of an endpoint, or NULL. */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "http/field_list.h"
 #include "request/handler.h"
+#include "transport/parting.h"
 
 /* ---- sending ---- */
 
@@ -83,6 +84,15 @@ void rd_endpoint_on_sent(rd_conn *conn) {
 bool rd_endpoint_is_spare(rd_conn *conn, bool kept, uint64_t since_ms) {
     (void)conn, (void)kept, (void)since_ms;
     return false;
+}
+
+/* Outgoing connections are of this process, whose other end expects no crowd. */
+bool rd_endpoint_ends_later(rd_conn *conn) {
+    rd_endpoint *endpoint = rd_endpoint_of(conn);
+    if (endpoint->ends_later) return !rd_parting_is_ending(conn);
+    if (endpoint->is_outgoing || endpoint->is_closing) return false;
+    endpoint->ends_later = rd_parting_add(conn);
+    return endpoint->ends_later;
 }
 
 void rd_endpoint_on_shutdown(rd_conn *conn) {

@@ -66,6 +66,10 @@ void rd_endpoint_on_sent(rd_conn *conn); /* the application does not wait for th
 void rd_endpoint_on_close(rd_conn *conn);
 bool rd_endpoint_is_spare(rd_conn *conn, bool kept, uint64_t since_ms);
 void rd_endpoint_on_shutdown(rd_conn *conn);
+
+/* For an on_shutdown: whether there is nothing to do, because another call comes later, by
+ * drain_spread_ms, or has come. */
+bool rd_endpoint_ends_later(rd_conn *conn);
 void rd_endpoint_on_stalled(rd_conn *conn);
 
 #endif

@@ -185,7 +185,7 @@ static void on_close(rd_conn *conn) {
 
 /* Stops reading until the application has handled the event: a busy client would delay that. */
 static void on_shutdown(rd_conn *conn) {
-    if (rd_endpoint_of(conn)->has_ended) return;
+    if (rd_endpoint_of(conn)->has_ended || rd_endpoint_ends_later(conn)) return;
     rd_conn_pause_reading(conn);
     rd_endpoint_on_shutdown(conn);
 }

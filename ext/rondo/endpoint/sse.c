@@ -5,9 +5,12 @@
 #include "endpoint/sse.h"
 
 #include "base/alloc.h"
+#include "system/random.h"
 #include "request/handler.h"
 #include "endpoint/endpoint_conn.h"
 #include "endpoint/sse_accept.h"
+
+#define RETRY_LEAST_MS 1000 /* a proxy may still send the client here */
 
 typedef struct rd_sse {
     rd_endpoint endpoint;
@@ -93,6 +96,30 @@ static void on_timeout(rd_conn *conn) {
     rd_endpoint_expect(rd_endpoint_of(conn));
 }
 
+/* A random time, so that clients scatter even if their ends could not be spread. */
+static int64_t random_retry_ms(int64_t spread_ms) {
+    uint64_t bits;
+    rd_random(&bits, sizeof(bits));
+    return RETRY_LEAST_MS + (int64_t)(bits % ((uint64_t)spread_ms + 1));
+}
+
+/* Before the application is told, so that it may send another one. Nothing is added to what a
+ * client does not read. */
+static void send_retry(rd_endpoint *endpoint) {
+    const rd_settings *settings = endpoint->shared->settings;
+    const bool has_room = endpoint->conn->out.memory <= (size_t)settings->max_pending_bytes;
+    if (settings->drain_spread_ms == 0 || endpoint->is_closing || !has_room) return;
+    const rd_named_event event = {.retry_ms = random_retry_ms(settings->drain_spread_ms)};
+    rd_sse_write(&event, put, endpoint->conn);
+    rd_endpoint_queued(endpoint);
+}
+
+static void on_shutdown(rd_conn *conn) {
+    if (rd_endpoint_ends_later(conn)) return;
+    send_retry(rd_endpoint_of(conn));
+    rd_endpoint_on_shutdown(conn);
+}
+
 const rd_protocol rd_protocol_sse = {
     .state_size = sizeof(rd_endpoint *),
     .on_open = rd_endpoint_on_open,
@@ -103,7 +130,7 @@ const rd_protocol rd_protocol_sse = {
     .on_sent = rd_endpoint_on_sent,
     .on_close = rd_endpoint_on_close,
     .is_spare = rd_endpoint_is_spare,
-    .on_shutdown = rd_endpoint_on_shutdown,
+    .on_shutdown = on_shutdown,
     .on_stalled = rd_endpoint_on_stalled,
 };
 

@@ -415,7 +415,7 @@ static void on_close(rd_conn *conn) {
 
 /* Stops reading until the application has handled the event: a busy client would delay that. */
 static void on_shutdown(rd_conn *conn) {
-    if (websocket_of(conn)->phase != RD_WEBSOCKET_OPEN) return;
+    if (websocket_of(conn)->phase != RD_WEBSOCKET_OPEN || rd_endpoint_ends_later(conn)) return;
     rd_conn_pause_reading(conn);
     rd_endpoint_on_shutdown(conn);
 }

@@ -245,6 +245,11 @@ static VALUE control_start(VALUE self) {
     return Qnil;
 }
 
+static VALUE control_leave(VALUE self) {
+    rd_control_leave(control_of(self));
+    return Qnil;
+}
+
 static VALUE control_keep_files(VALUE self) {
     rd_control_keep_files(control_of(self));
     return Qnil;
@@ -288,6 +293,7 @@ void rd_init_control(VALUE rondo) {
     rb_define_method(core, "show_certificates", control_show_certificates, 1);
     rb_define_method(core, "body", control_body, 1);
     rb_define_method(core, "start", control_start, 0);
+    rb_define_method(core, "leave", control_leave, 0);
     rb_define_method(core, "keep_files", control_keep_files, 0);
     rb_define_method(core, "close", control_close, 0);
 }

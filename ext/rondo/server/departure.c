@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
+#include "transport/parting.h"
 
 #define LOOKED_AT_PER_TURN 256
 #define MOVED_PER_TURN     32
@@ -15,8 +16,17 @@ static void notify_if_it_stays(rd_conn *conn) {
     if (!rd_conn_may_move(conn)) rd_conn_shut_down(conn);
 }
 
+/* The rest of the time is for clients that take long to answer a Close. */
+static uint64_t spread_ms(const rd_server *server) {
+    const int64_t wanted = server->settings.drain_spread_ms,
+                  most = server->settings.drain_timeout_ms * 3 / 4;
+    if (server->stop.in_one_go) return 0;
+    return (uint64_t)(wanted < most ? wanted : most);
+}
+
 void rd_departure_begin(rd_server *server) {
     rd_departure *departure = &server->departure;
+    rd_parting_begin(&server->conns, spread_ms(server));
     departure->due_ms = server->loop.now_ms + (uint64_t)server->settings.drain_timeout_ms / 2;
     server->conns.moving = rd_siblings_are_there(server);
     rd_conn_set_each(&server->conns, server->conns.moving ? notify_if_it_stays : rd_conn_shut_down);
@@ -48,18 +58,30 @@ static bool look_at_next(rd_server *server) {
     rd_packed packed;
     rd_list_append(&server->conns.conns, node);
     server->departure.left--;
+    if (server->departure.first == NULL) server->departure.first = node;
     if (!can_leave(conn, &packed)) return false;
-    if (move(server, conn, &packed)) return true;
+    if (move(server, conn, &packed)) {
+        if (server->departure.first == node) server->departure.first = NULL;
+        return true;
+    }
     server->departure.blocked = true;
     return false;
+}
+
+/* Connections that wait for their end are counted, but not in the list. */
+static bool has_come_round(rd_server *server) {
+    const rd_list *all = &server->conns.conns;
+    return rd_list_is_empty(all) || all->next == server->departure.first;
 }
 
 static void move_some(rd_server *server) {
     rd_departure *departure = &server->departure;
     if (departure->left == 0 || departure->left > server->conns.count) {
         departure->left = server->conns.count;
+        departure->first = NULL;
     }
     for (int looked_at = 0, moved = 0; looked_at < LOOKED_AT_PER_TURN; looked_at++) {
+        if (has_come_round(server)) departure->left = 0;
         if (departure->left == 0 || departure->blocked || moved == MOVED_PER_TURN) break;
         moved += look_at_next(server);
     }

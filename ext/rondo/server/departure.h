@@ -12,8 +12,9 @@
  *
  * While connections move, the server still answers. A connection moves when its answer has left.
  * Only a few move in a turn, so that requests do not wait longer. A connection that cannot move
- * (its transport or protocol says so: upgraded connections, TLS) is announced to at once. Under the
- * loop lock. Reasons are in docs/decisions/0022-idle-connections-move.md.
+ * (its transport or protocol says so: upgraded connections, TLS) is announced to at once, but an
+ * upgraded one ends later, by drain_spread_ms (transport/parting.h). Under the loop lock. Reasons
+ * are in docs/decisions/0022-idle-connections-move.md and 0073-draining.md.
  */
 #ifndef RD_SERVER_DEPARTURE_H
 #define RD_SERVER_DEPARTURE_H
@@ -21,12 +22,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 struct rd_server;
 
 typedef struct rd_departure {
-    uint64_t due_ms; /* connections that are still here then are announced to */
-    uint32_t left;   /* connections of this round that have not been examined */
-    bool blocked;    /* the siblings have no room at present */
+    uint64_t due_ms;      /* connections that are still here then are announced to */
+    uint32_t left;        /* connections of this round that have not been examined, or more */
+    const rd_list *first; /* the one that the round began with; it may be gone. Or NULL */
+    bool blocked;         /* the siblings have no room at present */
 } rd_departure;
 
 /* The server begins to stop. */

@@ -18,6 +18,7 @@
 #include "server/stop.h"
 #include "transport/deferred.h"
 #include "transport/layer.h"
+#include "transport/parting.h"
 
 /* ---- what protocols tell ---- */
 
@@ -168,6 +169,7 @@ void rd_server_free(rd_server *server) {
     rd_accept_end(server, 0);
     rd_siblings_clear(server);
     rd_outgoings_stop(&server->outgoings);
+    rd_parting_end(&server->conns);
     rd_conn_set_each(&server->conns, rd_conn_close);
     rd_deferred_finish(&server->conns);
     rd_queue_clear(&server->queue);
@@ -205,6 +207,7 @@ void rd_server_release(rd_server *server) {
 void rd_server_abandon(rd_server *server) {
     rd_request_pool_abandon(&server->http.requests);
     RD_EACH_LISTENER(server, listener, node) rd_listener_abandon(listener);
+    rd_parting_end(&server->conns);
     rd_conn_set_abandon(&server->conns);
     rd_dialer_abandon(&server->outgoings.dialer);
     if (server->pubsub.link != NULL) rd_conn_set_abandon(&server->pubsub.link->conns);

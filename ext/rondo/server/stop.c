@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "server/server.h"
+#include "transport/parting.h"
 
 /* ---- sockets that retire ---- */
 
@@ -74,6 +75,7 @@ void rd_stop_carry_out(rd_server *server) {
     if (wanted == RD_STOP_NOW) {
         rd_tasks_end(&server->tasks);
         server->conns.moving = false;
+        rd_parting_end(&server->conns);
         rd_conn_set_each(&server->conns, end_now);
     } else if (first) {
         rd_departure_begin(server);
@@ -95,6 +97,10 @@ void rd_server_leave_queues(rd_server *server) {
     RD_EACH_LISTENER(server, listener, node) rd_listener_pause(listener, true);
 }
 
+void rd_server_end_in_one_go(rd_server *server) {
+    server->stop.in_one_go = true;
+}
+
 static bool is_in_use(const rd_conn *conn) {
     return conn->state == RD_CONN_OPEN || conn->state == RD_CONN_FINISHING;
 }
@@ -102,7 +108,7 @@ static bool is_in_use(const rd_conn *conn) {
 bool rd_server_is_done(const rd_server *server) {
     if (server->stop.state == RD_STOP_NOT || server->http.requests.live > 0) return false;
     if (rd_siblings_expect(server) || rd_events_live(server)) return false;
-    if (rd_tasks_live(&server->tasks)) return false;
+    if (rd_tasks_live(&server->tasks) || rd_parting_is_in_use(&server->conns)) return false;
     for (rd_list *node = server->conns.conns.next; node != &server->conns.conns;
          node = node->next) {
         if (is_in_use(RD_CONTAINER(node, rd_conn, in_set))) return false;

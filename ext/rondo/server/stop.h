@@ -27,6 +27,7 @@ typedef struct rd_stop {
     atomic_int wanted;  /* RD_STOP_* */
     int state;          /* RD_STOP_*, as carried out so far */
     bool leaves_queues; /* what waits in the queues of the sockets is not accepted */
+    bool in_one_go;     /* drain_spread_ms does not count */
     rd_timer timer;     /* when draining is over */
 } rd_stop;
 
@@ -37,6 +38,10 @@ void rd_server_stop(struct rd_server *server, int how);
 
 /* From now on, what waits in the queues of the sockets is not accepted. Right before a stop. */
 void rd_server_leave_queues(struct rd_server *server);
+
+/* Upgraded connections end at once: the address is not served again before this server has ended.
+ * Right before a stop. */
+void rd_server_end_in_one_go(struct rd_server *server);
 
 /* Whether a stop is complete: nothing is in flight and no connection waits for its answer. */
 bool rd_server_is_done(const struct rd_server *server);

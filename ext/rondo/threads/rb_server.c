@@ -69,12 +69,13 @@ static VALUE core_run(VALUE self) {
     return Qnil;
 }
 
-static VALUE core_stop(VALUE self, VALUE force, VALUE drain) {
+static VALUE core_stop(VALUE self, VALUE force, VALUE drain, VALUE spread) {
     rd_binding *binding = rd_binding_of(self);
     if (rd_is_forked(binding)) return Qnil; /* nothing runs here; an at_exit block may call it */
-    if (!RTEST(drain)) {
+    if (!RTEST(drain) || !RTEST(spread)) {
         rd_lock(binding);
-        rd_server_leave_queues(binding->server);
+        if (!RTEST(drain)) rd_server_leave_queues(binding->server);
+        if (!RTEST(spread)) rd_server_end_in_one_go(binding->server);
         rd_unlock(binding);
     }
     rd_server_stop(binding->server, RTEST(force) ? RD_STOP_NOW : RD_STOP_DRAIN);
@@ -162,7 +163,7 @@ void rd_init_server(VALUE rondo) {
     rb_define_singleton_method(cCore, "http2_library", core_http2_library, 0);
     rb_define_method(cCore, "initialize", core_initialize, 3);
     rb_define_method(cCore, "run", core_run, 0);
-    rb_define_method(cCore, "stop", core_stop, 2);
+    rb_define_method(cCore, "stop", core_stop, 3);
     rb_define_method(cCore, "finish_link", core_finish_link, 0);
     rb_define_method(cCore, "stats", core_stats, 0);
     rb_define_method(cCore, "in_flight", core_in_flight, 0);

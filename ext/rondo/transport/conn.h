@@ -67,7 +67,7 @@ typedef struct rd_conn_set {
     const rd_settings *settings;
     rd_chunk_pool chunks;
     rd_list conns;         /* every connection that is not CLOSED and has a descriptor */
-    rd_list carried;       /* every one without a descriptor */
+    rd_list carried;       /* every one without a descriptor; see `parting` for those of neither */
     rd_list dirty;         /* those with output queued since the last flush */
     rd_list stalled;       /* those whose peers do not read what is queued; see stalled.h */
     rd_list long_sends;    /* those with much to send, in the order of their slices */
@@ -78,8 +78,9 @@ typedef struct rd_conn_set {
     uint32_t count;
     uint64_t bytes_in, bytes_out, write_timeouts;
     rd_shaken shaken;
-    bool stopping; /* nothing new begins, except on connections that can move */
-    bool moving;   /* connections that can move do so, and are served until then */
+    bool stopping;              /* nothing new begins, except on connections that can move */
+    bool moving;                /* connections that can move do so, and are served until then */
+    struct rd_parting *parting; /* those that end one by one; see parting.h. Or NULL */
     /* Long sends wait for rd_conn_set_send_long(), except for what rd_conn_flush() sends. If false,
      * each sends when it can. */
     bool shares_sending;

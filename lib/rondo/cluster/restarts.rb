@@ -1,19 +1,37 @@
 # frozen_string_literal: true
 
 # How the master restarts: by workers of the next mold (generations.rb), or by a program that replaces this one
-# (takeover.rb). On the master's thread.
+# (takeover.rb). Also the notice before a stop, in which no restart begins. On the master's thread.
 # SPDX-License-Identifier: MIT
 
 require "rondo/cluster/takeover"
 
 module Rondo
   class Cluster
-    # The restarts of a {Cluster}.
+    # The restarts of a {Cluster}, and the notice before its stop.
     module Restarts
       private
 
+      # From now on the server is not ready, and accepts connections for a while.
+      # @return [Boolean] false: it has done so before, or does not
+      def give_notice
+        seconds = @settings[:drain_delay]
+        return false if seconds.zero? || leaving? || !@listening
+
+        @notice = true
+        @control&.leave
+        @log.say Serving.notice(seconds)
+        @loop.after(seconds) { stop_now unless @stopping }
+        true
+      end
+
+      # Then nothing new begins that a stop would end.
+      def leaving?
+        @stopping || @notice
+      end
+
       def phased_restart_now
-        return if @stopping || !@listening
+        return if leaving? || !@listening
         return restart_now if @generations.restarting? # a restart does more, and begins again
         return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
@@ -30,7 +48,7 @@ module Rondo
 
       # The mold has the application as it was loaded: workers that come from it share its memory again.
       def refork_now
-        return if @stopping || !@listening || @reforking
+        return if leaving? || !@listening || @reforking
         if @generations.restarting? || @generations.previous
           return @log.say "- No refork: a restart replaces the workers"
         end
@@ -65,7 +83,7 @@ module Rondo
 
       # The code is loaded first: if that fails, nothing has changed.
       def restart_now
-        return if @stopping || !@listening
+        return if leaving? || !@listening
 
         @log.say "- Restarting: loading the application"
         @reconciled = @restart_again = false
@@ -77,7 +95,7 @@ module Rondo
 
       # Returns only where nothing could be executed, or the server stops.
       def exec_again
-        return if @stopping
+        return if leaving?
 
         current = @generations.detach_next
         command = successor_of(current) or return

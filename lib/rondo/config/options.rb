@@ -176,6 +176,9 @@ module Rondo
       row(:drain_on_shutdown, :switch, true, "bool",
           "when the server stops, it still serves what waits in the queues of its sockets; without, such clients are " \
           "refused"),
+      row(:drain_delay, :seconds, 0, "s",
+          "when the server is told to stop, the control server first says for so long that it is not ready, while " \
+          "connections are accepted as before; a second signal ends that"),
       row(:mutate_stdout_and_stderr_to_sync_on_write, :switch, true, "bool",
           "what the application writes to standard output is not buffered"),
       row(:pidfile, :written_file, nil, "path", "file for the process id, written at boot and removed at the end",
@@ -350,6 +353,7 @@ module Rondo
       body_timeout_ms: names(verb: :body_timeout),
       write_timeout_ms: names(verb: :write_timeout),
       drain_timeout_ms: names(verb: :drain_timeout),
+      drain_spread_ms: names(verb: :drain_spread),
       hard_request_timeout_ms: names(verb: :hard_request_timeout),
       max_body_bytes: names(verb: :http_content_length_limit, flag: "--max-body SIZE, -maxbd SIZE", group: :limits,
                             help: "request body, also -maxbd (%s)"),

@@ -203,6 +203,12 @@ module Rondo
       end)
     end
 
+    # The server stops soon, so it gets no new clients from those that ask whether it is ready.
+    # @return [void]
+    def leave
+      @core.leave
+    end
+
     # @return [void]
     def start
       @thread = Thread.new { work }

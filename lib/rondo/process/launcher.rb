@@ -130,7 +130,23 @@ module Rondo
     def stop
       return @restart = false if @restart # the stop continues without the restart
 
-      stop_serving
+      stop_serving unless give_notice { stop_serving(force: false) unless @serving.stopping? }
+    end
+
+    # From now on the server is not ready, and accepts connections for a while.
+    # @yield on another thread, when that is over
+    # @return [Boolean] false: it has done so before, or does not
+    def give_notice(&over)
+      seconds = @settings[:drain_delay]
+      return false if seconds.zero? || @notice || @serving.stopping?
+
+      @notice = Thread.new do
+        sleep seconds
+        over.call
+      end
+      @control&.leave
+      @log.say Serving.notice(seconds)
+      true
     end
 
     # At once, dropping what is in flight.
@@ -143,7 +159,7 @@ module Rondo
     # The whole process again, by exec, with the same listening sockets.
     # @return [void]
     def restart
-      return if @serving.stopping?
+      return if @notice || @serving.stopping?
 
       # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       own = @server.descriptors.map { |url, number| [marked(url), number] }
@@ -183,7 +199,7 @@ module Rondo
     def stop_serving(force: @serving.stopping?)
       @scoreboard.set(0, :state, Scoreboard::STATES.index(:draining))
       @control&.unwatch
-      @serving.stop(force: force)
+      @serving.stop(force: force, spread: !@restart) # nobody could come back before the restart
     end
 
     def prepare

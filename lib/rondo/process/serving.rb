@@ -21,6 +21,12 @@ module Rondo
       end
     end
 
+    # @param seconds [Numeric]
+    # @return [String] for the log
+    def self.notice(seconds)
+      "- Not ready any more; the stop begins in #{format("%g", seconds)} s, or at a second Ctrl-C or TERM"
+    end
+
     # @return [Server]
     attr_reader :server
 
@@ -58,13 +64,14 @@ module Rondo
     # Graceful the first time, at once the second time.
     # @param force [Boolean] at once
     # @param whole [Boolean] the whole server ends, and not only this worker
+    # @param spread [Boolean] upgraded connections end by drain_spread_ms
     # @return [void]
-    def stop(force: @stopping, whole: true)
+    def stop(force: @stopping, whole: true, spread: true)
       log_threads("Stop begins") if @debug == :always && !@stopping
       @stopping = true
       before_drain = @lock.synchronize { @before_drain.tap { @before_drain = nil } }
       before_drain&.call(force ? 0 : GRACE)
-      @server.stop(force: force, drain: @drain || !whole)
+      @server.stop(force: force, drain: @drain || !whole, spread: spread)
       end_application_after(force ? 0 : @drain_ms / 1000.0)
     end
 

@@ -10,6 +10,8 @@ module Rondo
   # @api private
   class Signals
     NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU INFO PWR].freeze
+    # In place of a signal: the notice that the launcher has given is over.
+    NOTICE_OVER = :notice_over
 
     # @param launcher [Launcher, Handler::Run]
     # @param raise_on_term [Boolean] end with SIGTERM's own status after TERM
@@ -93,6 +95,7 @@ module Rondo
         @term = true
         stop
       when "HUP" then @launcher.hang_up || stop
+      when NOTICE_OVER then end_serving unless @launcher.serving.stopping?
       when "USR2" then @launcher.restart
       when "USR1"
         @launcher.reload_certificates
@@ -103,6 +106,10 @@ module Rondo
     end
 
     def stop
+      end_serving unless @launcher.give_notice { dispatch(NOTICE_OVER) }
+    end
+
+    def end_serving
       say @asked ? "- Stopping at once" : "- Gracefully stopping, waiting for requests to finish"
       @launcher.serving.say_what_is_left unless @asked
       Inherited.notify("STOPPING=1")

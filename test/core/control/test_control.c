@@ -119,6 +119,17 @@ static void test_probes(void) {
     finish();
 }
 
+/* It is alive, and whoever asks whether it is ready sends it no more clients. */
+static void test_a_server_that_is_about_to_stop(void) {
+    start();
+    atomic_store(&board.rows[1].state, RD_SCORE_READY);
+    rd_control_leave(control);
+    CHECK_INT(status_of(fetch("GET", "/ready", "")), 503);
+    CHECK(strstr(got, "\r\n\r\nnot ready: 1 of 1, and the server is about to stop\n") != NULL);
+    CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    finish();
+}
+
 static void test_a_process_whose_application_hangs(void) {
     start();
     rd_score_row *rows = board.rows;
@@ -721,6 +732,7 @@ static void test_watching_by_stats(void) {
 
 int main(void) {
     test_probes();
+    test_a_server_that_is_about_to_stop();
     test_a_process_whose_application_hangs();
     test_entrances();
     test_without_a_token();

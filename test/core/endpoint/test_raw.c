@@ -392,6 +392,23 @@ static void test_shutdown(void) {
     finish();
 }
 
+static void test_shutdown_by_and_by(void) {
+    settings.drain_spread_ms = 5000;
+    begin();
+    rd_server_stop(server, RD_STOP_DRAIN);
+    work();
+    CHECK(!hear(client));
+    CHECK_STR(told, "o");
+    for (int ms = 0; ms < 5000; ms++) later(1);
+    work();
+    CHECK(hear(client));
+    CHECK_STR(got, "bye");
+    leave();
+    CHECK_STR(told, "osc");
+    CHECK_INT(endpoint->close_code, 1012);
+    finish();
+}
+
 /* ---- before it is claimed ---- */
 
 static void check_forgotten(void) {
@@ -679,6 +696,7 @@ static void test_all(void) {
     test_close();
     test_close_while_ending();
     test_shutdown();
+    test_shutdown_by_and_by();
     test_broken_before_it_is_claimed();
     test_ended_and_broken_before_it_is_claimed();
     test_ended_and_broken_without_room();

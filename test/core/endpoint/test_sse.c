@@ -5,6 +5,8 @@
  */
 #include "serving.h"
 
+#include <stdlib.h>
+
 #include "endpoint/sse.h"
 
 #define ASK(more) "GET /news HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n" more "\r\n"
@@ -367,6 +369,115 @@ static void test_shutdown(void) {
     CHECK(ends(told, "c"));
 }
 
+/* The time that the client is told to come back after, or -1. */
+static long told_retry(void) {
+    const char *at = strstr(got, "retry: ");
+    return at != NULL ? strtol(at + 7, NULL, 10) : -1;
+}
+
+/* Until its time has come, the stream goes on as if nothing had happened. */
+static void test_shutdown_by_and_by(void) {
+    settings.drain_spread_ms = 20000;
+    begin_stream();
+    rd_server_stop(server, RD_STOP_DRAIN);
+    work();
+    CHECK_STR(told, "o");
+    CHECK(!rd_server_is_done(server));
+    write_text("still here", 10);
+    CHECK(!hear(client));
+    CHECK_STR(got, "data: still here\n\n");
+    for (int ms = 0; ms < 20000; ms++) {
+        pass_ms(1);
+        turn();
+    }
+    work();
+    CHECK(hear(client));
+    CHECK(told_retry() >= 1000 && told_retry() <= 21000);
+    CHECK(ends(got, "\n\ndata: bye\n\n"));
+    CHECK(strstr(told, "s") != NULL && strchr(told, 's') == strrchr(told, 's'));
+    CHECK_INT(endpoint->close_code, 1012);
+    finish();
+    CHECK(ends(told, "c"));
+}
+
+/* At most three quarters of the time that there is. */
+static void test_a_spread_is_shortened(void) {
+    settings.drain_spread_ms = 600000;
+    settings.drain_timeout_ms = 400;
+    begin_stream();
+    rd_server_stop(server, RD_STOP_DRAIN);
+    work();
+    for (int ms = 0; ms < 300; ms++) {
+        pass_ms(1);
+        turn();
+    }
+    work();
+    CHECK(hear(client));
+    CHECK(told_retry() >= 1000 && told_retry() <= 601000);
+    finish();
+}
+
+/* The address is served again only when this server has ended. */
+static void test_shutdown_in_one_go(void) {
+    settings.drain_spread_ms = 20000;
+    begin_stream();
+    rd_loop_lock(&server->loop);
+    rd_server_end_in_one_go(server);
+    rd_loop_unlock(&server->loop);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    work();
+    CHECK(hear(client));
+    CHECK(told_retry() >= 1000 && told_retry() <= 21000);
+    CHECK_INT(endpoint->close_code, 1012);
+    finish();
+}
+
+static void test_a_second_stop_waits_for_nobody(void) {
+    settings.drain_spread_ms = 20000;
+    begin_stream();
+    rd_server_stop(server, RD_STOP_DRAIN);
+    work();
+    CHECK(!hear(client));
+    rd_server_stop(server, RD_STOP_NOW);
+    work();
+    CHECK(hear(client));
+    CHECK_INT(told_retry(), -1);
+    CHECK(rd_server_is_done(server));
+    finish();
+}
+
+/* Nothing is queued for one that reads nothing, and the end of the stop does not wait for it. */
+static void test_a_stalled_reader_at_a_shutdown(void) {
+    static char text[65536];
+    memset(text, 'x', sizeof(text));
+    settings.drain_spread_ms = 100;
+    settings.drain_timeout_ms = 1000;
+    begin_stream();
+    while (endpoint->conn != NULL &&
+           endpoint->conn->out.memory <= (size_t)settings.max_pending_bytes) {
+        rd_loop_lock(&server->loop);
+        rd_endpoint_ops_of(endpoint)->write(endpoint, text, sizeof(text), true);
+        rd_loop_unlock(&server->loop);
+    }
+    CHECK(endpoint->conn != NULL);
+    const size_t queued = endpoint->conn->out.bytes;
+    rd_server_stop(server, RD_STOP_DRAIN);
+    work();
+    for (int ms = 0; ms < 100; ms++) {
+        pass_ms(1);
+        turn();
+    }
+    rd_loop_lock(&server->loop);
+    CHECK(endpoint->conn == NULL || endpoint->conn->out.bytes <= queued);
+    rd_loop_unlock(&server->loop);
+    work();
+    CHECK(!rd_server_is_done(server));
+    later(900);
+    work();
+    CHECK(rd_server_is_done(server));
+    finish();
+}
+
 int main(void) {
     rd_settings_init(&settings);
     test_answer();
@@ -385,5 +496,10 @@ int main(void) {
     test_close();
     test_end_of_the_client();
     test_shutdown();
+    test_shutdown_by_and_by();
+    test_a_spread_is_shortened();
+    test_shutdown_in_one_go();
+    test_a_second_stop_waits_for_nobody();
+    test_a_stalled_reader_at_a_shutdown();
     return check_summary();
 }

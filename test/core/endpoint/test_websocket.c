@@ -266,6 +266,33 @@ static void test_last_words_at_shutdown(void) {
     end_one();
 }
 
+/* It goes on until its time has come, and its Close says that the service restarts. */
+static void test_shutdown_by_and_by(void) {
+    settings.drain_spread_ms = 5000;
+    open_one();
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turns(2);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
+    CHECK(!rd_server_is_done(server));
+    send_frame(FIN | TEXT, "hi", 2);
+    turns(2);
+    CHECK_INT(next_event(), RD_ENDPOINT_MESSAGE);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
+    for (int ms = 0; ms < 5000; ms++) later(1);
+    CHECK_INT(next_event(), RD_ENDPOINT_SHUTDOWN);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
+    turns(2);
+    CHECK(!CHECK_HEARD("\x88\x11\x03\xf4service restart"));
+    send_close();
+    turns(3);
+    CHECK_INT(next_event(), RD_ENDPOINT_NOTHING);
+    later(30000);
+    check_closed(1012, "service restart");
+    turns(2);
+    CHECK(rd_server_is_done(server));
+    end_one();
+}
+
 /* A client that keeps sending does not delay the application's shutdown event. */
 static void test_shutdown_is_told_in_spite_of_a_busy_client(void) {
     static const char large[4096];
@@ -421,6 +448,7 @@ int main(void) {
         test_an_end_without_a_close_comes_behind_the_messages();
         test_an_end_while_an_event_is_told();
         test_last_words_at_shutdown();
+        test_shutdown_by_and_by();
         test_shutdown_is_told_in_spite_of_a_busy_client();
         test_a_stalled_reader_is_closed_at_its_limit();
         test_a_burst_for_a_client_that_reads();

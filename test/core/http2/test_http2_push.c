@@ -8,6 +8,7 @@
 #include "endpoint/endpoint.h"
 #include "endpoint/endpoint_message.h"
 #include "http2/http2_session.h"
+#include "transport/parting.h"
 
 #define UPGRADE                                                                                    \
     "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"               \
@@ -87,6 +88,65 @@ static void test_a_message_is_encoded_once(void) {
     close(plain);
     close(fd);
     turns(3);
+    release_endpoints();
+    end();
+    peer_end();
+}
+
+/* ---- the server stops ---- */
+
+/* Both wait for their time, whether they have a connection of their own or not. */
+static void test_ends_are_spread(void) {
+    upgraded = 0;
+    settings.drain_spread_ms = 5000;
+    const int fd = begin_with(upgrade), plain = join();
+    ask(plain, UPGRADE);
+    put_head_with(&out, 1, 0, CONNECT);
+    tell(fd, &out);
+    CHECK_INT(upgraded, 2);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turns(3);
+    for (int i = 0; i < 2; i++) CHECK(endpoints[i]->conn != NULL && !endpoints[i]->is_closing);
+    publish(RD_SLICE("still here"));
+    CHECK(!hear(plain));
+    CHECK_STR(got, "\x81\x0astill here");
+    for (int ms = 0; ms < 5000; ms++) {
+        pass_ms(1);
+        turn();
+    }
+    rd_loop_lock(&server->loop);
+    rd_event event = {0};
+    while (rd_server_next_event(server, &event, true)) continue;
+    for (int i = 0; i < 2; i++) CHECK_INT(endpoints[i]->close_code, 1012);
+    rd_loop_unlock(&server->loop);
+    later((uint64_t)settings.close_timeout_ms);
+    close(plain);
+    close(fd);
+    turns(3);
+    CHECK(rd_parting_is_in_use(&server->conns) == false);
+    release_endpoints();
+    end();
+    peer_end();
+}
+
+/* One leaves before its time; the others are ended at once. */
+static void test_ends_before_their_time(void) {
+    upgraded = 0;
+    settings.drain_spread_ms = 5000;
+    const int fd = begin_with(upgrade), plain = join();
+    ask(plain, UPGRADE);
+    put_head_with(&out, 1, 0, CONNECT);
+    tell(fd, &out);
+    rd_server_stop(server, RD_STOP_DRAIN);
+    turns(3);
+    CHECK(rd_parting_is_in_use(&server->conns));
+    close(fd);
+    turns(3);
+    CHECK(endpoints[1]->conn == NULL && endpoints[0]->conn != NULL);
+    rd_server_stop(server, RD_STOP_NOW);
+    turns(3);
+    CHECK(endpoints[0]->conn == NULL);
+    close(plain);
     release_endpoints();
     end();
     peer_end();
@@ -176,6 +236,8 @@ static void test_all(void) {
     test_messages_before_the_answer();
     test_the_end_behind_messages_that_wait();
     test_a_message_is_encoded_once();
+    test_ends_are_spread();
+    test_ends_before_their_time();
 }
 
 int main(void) {

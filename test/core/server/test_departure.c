@@ -7,6 +7,8 @@
 #include "protocol/http1_state.h"
 #include "siblings_pair.h"
 
+#include "endpoint/sse.h"
+
 #define ROUNDS 6
 
 static void stop(rd_server *server) {
@@ -176,6 +178,63 @@ static void test_behind_the_proxy_protocol(void) {
         serve(servers[B]);
         CHECK_STR(hear(fd), "B /2 0");
         CHECK_INT(only_conn_of(servers[B])->peer.bytes[3], 9);
+        end();
+    }
+}
+
+static rd_endpoint *stream;
+
+static void upgrade_news(rd_server *server, rd_request *request) {
+    rd_slice path = rd_request_slice(request, request->head.path);
+    if (rd_slice_equal(path, RD_SLICE("/news"))) {
+        stream = rd_sse_upgrade(request, NULL, 0);
+    } else {
+        answer(server, request);
+    }
+}
+
+static void finish_event(rd_server *server) {
+    rd_event event = {.source = NULL};
+    rd_loop_lock(&server->loop);
+    while (rd_server_next_event(server, &event, true)) continue;
+    rd_loop_unlock(&server->loop);
+}
+
+/* The idle ones move at once. The stream stays until its time comes, and costs no turns. */
+static void test_a_stream_leaves_later(void) {
+    for (int idle = 0; idle < 3; idle++) {
+        start();
+        app = upgrade_news;
+        servers[A]->settings.drain_spread_ms = 5000;
+        board.rows[B].connections = 100;
+        const int fd = dial();
+        say(fd, "GET /news HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n");
+        serve(servers[A]);
+        finish_event(servers[A]);
+        hear(fd);
+        for (int i = 0; i < idle; i++) dial_and_ask();
+        board.rows[B].connections = 0;
+        stop(servers[A]);
+        CHECK_INT(servers[A]->counts.handed_out, idle);
+        CHECK_INT(servers[A]->conns.count, 1);
+        CHECK(!rd_departure_is_busy(&servers[A]->departure));
+        CHECK(!rd_server_is_done(servers[A]));
+        for (int ms = 0; ms < 5000; ms++) {
+            pass_ms(1);
+            serve(servers[A]);
+        }
+        finish_event(servers[A]);
+        serve(servers[A]);
+        hear(fd);
+        CHECK_INT(strncmp(got, "retry: ", 7), 0);
+        CHECK_INT(stream->close_code, 1012);
+        later(2000);
+        finish_event(servers[A]);
+        CHECK(rd_server_is_done(servers[A]));
+        rd_loop_lock(&servers[A]->loop);
+        rd_endpoint_unref(stream);
+        rd_loop_unlock(&servers[A]->loop);
+        app = answer;
         end();
     }
 }
@@ -363,6 +422,7 @@ int main(void) {
     test_what_came_meanwhile_is_answered_there();
     test_after_the_answer();
     test_behind_the_proxy_protocol();
+    test_a_stream_leaves_later();
     test_deadlines_go_on();
     test_what_nobody_takes_is_told();
     test_siblings_that_go_meanwhile();
