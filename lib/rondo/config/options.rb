@@ -174,13 +174,9 @@ module Rondo
           "log what all threads do when a stop begins (always), or when its time is over (on_force)",
           choices: %i[always on_force]),
       row(:drain_on_shutdown, :switch, true, "bool",
-          "when the server stops, it still serves what waits in the queues of its sockets; without, such clients are " \
-          "refused"),
-      row(:drain_delay, :seconds, 0, "s",
-          "when the server is told to stop, the control server first says for so long that it is not ready, while " \
-          "connections are accepted as before; a second signal ends that"),
-      row(:mutate_stdout_and_stderr_to_sync_on_write, :switch, true, "bool",
-          "what the application writes to standard output is not buffered"),
+          "a server that stops still serves what waits in the queues of its sockets; without, that is refused"),
+      row(:drain_delay, :seconds, 0, "s", "a server that is told to stop is not ready, and accepts for so long"),
+      row(:mutate_stdout_and_stderr_to_sync_on_write, :switch, true, "bool", "standard output is not buffered"),
       row(:pidfile, :written_file, nil, "path", "file for the process id, written at boot and removed at the end",
           flag: "--pidfile FILE", group: :processes, help: "write the process id to this file", env: %w[PIDFILE],
           example: 'pidfile "tmp/pids/server.pid"'),
@@ -326,16 +322,14 @@ module Rondo
       row(:redis_required, :switch, false, "bool",
           "do not start without that Redis, instead of trying to reach it again and again"),
       row(:nats, :nats, nil, "URL and options",
-          "NATS that carries published messages to other machines: nats://USER:PASSWORD@HOST:PORT, tls:// for TLS, " \
-          "several with commas; jetstream: true also keeps the messages of channels with a history: docs/NATS.md",
+          "NATS that carries published messages to other machines, and may keep those of a history: docs/NATS.md",
           env: %w[RONDO_NATS], example: 'nats "nats://localhost:4222", jetstream: true'),
       row(:pubsub_engine, :object, nil, "block",
           "makes the default engine of pub/sub, in the process that was started (the master, if there is one)",
           example: 'pubsub_engine { Rondo::PubSub::Redis.new("rediss://redis.example", ' \
                    'ssl_params: { ca_file: "ca.pem" }) }'),
       row(:signing_secret, :secrets, nil, "secrets",
-          "secrets for signed names of channels, of 16 bytes or more: the first one signs, all of them verify; in " \
-          "the variable they are separated by blanks",
+          "for signed names of channels, of 16 bytes or more, in the variable with blanks between: the first one signs",
           env: %w[RONDO_SIGNING_SECRET], example: 'signing_secret ENV.fetch("SECRET"), ENV.fetch("OLD_SECRET")'),
       row(:puma_env, :switch, false, "bool",
           "each env has the keys of Puma's (docs/PUMA.md); if it is not set: where the module Puma is loaded when " \

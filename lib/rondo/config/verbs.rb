@@ -345,8 +345,7 @@ module Rondo
       def nats(url, **options)
         fail_here "nats must be an address such as nats://HOST:PORT, not #{url.inspect}" unless url.is_a?(String)
         require "rondo/pubsub/nats"
-        PubSub::Nats.check(url, options)
-        set(:nats, [url, options])
+        set(:nats, [url, options].tap { PubSub::Nats.check(url, options) })
       rescue ConfigurationError => e
         fail_here "nats: #{e.message.delete_prefix("nats: ")}"
       end

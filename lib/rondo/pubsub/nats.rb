@@ -160,7 +160,7 @@ module Rondo
       # @return [void]
       def keep(terms)
         if terms.limit && @stream
-          @log.error "! #{@name} keeps channels by number and age: bytes: of a rule limits only what servers have of them"
+          @log.error "! #{@name} keeps channels by number and age: bytes of a rule limit only the copies of servers"
         end
         queue { @stream&.keep(terms) }
       end
