@@ -78,7 +78,7 @@ class RootTest < Minitest::Test
     assert_equal "rondo root", called.pop
     Root.subscribe("new*") { called << :of_another_channel }
     Root.subscribe("new?", true) { |*given| called << given }
-    hub.keep(Rondo::PubSub::Rule.new("news", false, 5, 0)) # which is nothing that a block is told
+    hub.keep(Rondo::PubSub::Rule.new("news", false, 5, 0, 0)) # which is nothing that a block is told
     eventually_heard(called) { hub.publish("news", "words") }
     called.clear
     %i[siblings root].each { |reach| hub.publish("news", reach.to_s, reach) }
