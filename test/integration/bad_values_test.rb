@@ -87,7 +87,7 @@ class BadValuesTest < ShellCase
   ANY = %i[any object switch].freeze # what a program may put there
 
   def test_verbs_with_a_bad_value_name_the_line
-    verbs = Settings::ROWS.reject { |row| ANY.include?(row.kind) || row.verb.nil? || row.verb =~ /\s/ }.map(&:verb_name)
+    verbs = Settings::ROWS.reject { |row| [*ANY, :secrets].include?(row.kind) || row.verb.nil? || row.verb =~ /\s/ }.map(&:verb_name)
     verbs = verbs.uniq - %w[bind activate_control_app stdout_redirect set_remote_address restart_command shutdown_debug]
     [*verbs, *Settings::CORE.keys, *Settings::CORE_NAMES.values.filter_map(&:verb), "threads"].each do |verb|
       path = write("bad.rb", "#{verb} Object\n")
@@ -98,10 +98,23 @@ class BadValuesTest < ShellCase
   end
 
   def test_variables_with_a_bad_value_are_named
-    rows = Settings::CORE_NAMES.merge(Settings::SHELL.reject { |_, row| %i[any text path paths written_file].include?(row.kind) })
+    rows = Settings::CORE_NAMES.merge(Settings::SHELL.reject { |_, row| %i[any text path paths written_file secrets].include?(row.kind) })
     rows.values.flat_map(&:env).each do |variable|
       error = assert_raises(Rondo::ConfigurationError, variable) { Settings.from_environment({ variable => "*?" }) }
       assert_match(/\A#{variable} must be .*\*\?/, error.message)
+    end
+  end
+
+  # A line about a secret names the setting, and does not show the secret.
+  def test_secrets_are_not_shown
+    Settings::SHELL.select { |_, row| row.kind == :secrets }.each_value do |row|
+      ["Object", "'hidden'", "['hidden']", "nil", "5"].each do |value|
+        path = write("bad.rb", "#{row.verb_name} #{value}\n")
+        error = assert_raises(Rondo::ConfigurationError, value) { Rondo::Configuration.new(path) }
+        assert_equal "#{path}:1: #{row.verb_name} must be 1 to 16 Strings of 16 bytes or more", error.message
+      end
+      error = assert_raises(Rondo::ConfigurationError) { Settings.from_environment({ row.env.first => "hidden" }) }
+      assert_equal "#{row.env.first} must be 1 to 16 Strings of 16 bytes or more", error.message
     end
   end
 

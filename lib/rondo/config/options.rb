@@ -330,7 +330,7 @@ module Rondo
                    'ssl_params: { ca_file: "ca.pem" }) }'),
       row(:signing_secret, :secrets, nil, "secrets",
           "for signed names of channels, of 16 bytes or more, in the variable with blanks between: the first one signs",
-          env: %w[RONDO_SIGNING_SECRET], example: 'signing_secret ENV.fetch("SECRET"), ENV.fetch("OLD_SECRET")'),
+          env: %w[RONDO_SIGNING_SECRET], example: 'signing_secret "what openssl rand -hex 32 says"'),
       row(:puma_env, :switch, false, "bool",
           "each env has the keys of Puma's (docs/PUMA.md); if it is not set: where the module Puma is loaded when " \
           "the server starts, or with max_io_threads"),

@@ -40,6 +40,7 @@ module Rondo
       def make(settings, log, patience: PATIENCE)
         PubSub.log = log
         return own(settings[:pubsub_engine]) if settings[:pubsub_engine]
+        only_one(settings)
         return nats(settings, log, patience) if settings[:nats]
         return unless settings[:redis_streams] || settings[:redis_url]
 
@@ -82,6 +83,16 @@ module Rondo
         options.to_h[:jetstream]
       end
       private_class_method :jetstream?
+
+      # @raise [ConfigurationError]
+      def only_one(settings)
+        set = %i[nats redis_streams redis_url].select { |name| settings[name] }
+        set.delete(:redis_url) if settings.source(:redis_url) == COMMON
+        return if set.size < 2
+
+        raise ConfigurationError, "#{set.join(" and ")} are both set, but one engine carries the messages: keep one of them"
+      end
+      private_class_method :only_one
 
       def own(block)
         engine = block.call or return

@@ -107,7 +107,9 @@ class PublishTest < ControlCase
     stopped.each { |socket| send_most(socket, head + ("x" * (MEBI - 1))) }
     assert_equal "200", control(server, "/status").code
     answers = stopped.map { |socket| socket.wait_readable(PATIENCE) && first_line(socket) }
-    assert_equal %w[408 507], answers.map { |line| line.to_s[/\d{3}/] || "507" }.uniq.sort, "by the deadline, or as there is no room"
+    codes = answers.map { |line| line.to_s[/ (\d{3}) /, 1] }.uniq
+    assert_includes codes, "408", "by the deadline"
+    assert_empty codes - ["408", "507", nil], "or as there is no room: then the rest of the body may reset the connection"
     feed = feeds(server, "news")
     assert_equal 200, post(server, '{"channel":"news","data":"afterwards"}').first
     assert feed.hears?("afterwards")
@@ -134,7 +136,8 @@ class PublishTest < ControlCase
     waiting.each { |socket| socket.write(head + body) }
     assert_equal "200", control(server, "/gc-stats", verb: :post).code
     codes = waiting.map { |socket| socket.wait_readable(PATIENCE) && first_line(socket)[/\d{3}/] }
-    assert_equal({ "503" => 16, "504" => 64 }, codes.tally.sort.to_h)
+    assert_empty codes.uniq - %w[503 504]
+    assert_operator codes.count("504"), :>=, 64, "more if the first ones have no answer before the last ones come"
   ensure
     open_gate
   end

@@ -53,6 +53,17 @@ class ConfiguredEngineTest < Minitest::Test
     assert_equal "! REDIS_URL is not used: this is not the address of a Redis server: http://x\n", @log.string
   end
 
+  # REDIS_URL is often meant for others.
+  def test_two_engines
+    both = "redis_url #{NOWHERE.inspect}\nnats \"nats://127.0.0.1:1\""
+    error = assert_raises(Rondo::ConfigurationError) { make(file: both) }
+    assert_equal "nats and redis_url are both set, but one engine carries the messages: keep one of them", error.message
+    error = assert_raises(Rondo::ConfigurationError) { make(file: both.sub("redis_url", "redis_streams")) }
+    assert_match(/\Anats and redis_streams are both set/, error.message)
+    @engine = make(file: both.lines.last, env: { "REDIS_URL" => NOWHERE })
+    assert_match(/NATS/, @engine.inspect)
+  end
+
   def test_a_block_makes_any_engine
     assert_same Rondo::PubSub::PROCESS, make(file: "redis_url #{NOWHERE.inspect}\npubsub_engine { Rondo::PubSub::PROCESS }")
     assert_nil make(file: "pubsub_engine { nil }")

@@ -23,7 +23,7 @@ module Rondo
     LONGEST = 1 << 20
     # What a message is called, here and by AnyCable.
     NAMES = %w[channel stream].freeze
-    FULL = "no room for this message: publish it again later"
+    FULL = "no room for this message, or nobody serves yet: publish it again later"
 
     # @param log [#error]
     # @param longest [Integer] bytes of a message: max_publish_bytes

@@ -60,12 +60,14 @@ class PublicationTest < Minitest::Test
 
   def setup
     @log = StringIO.new
+    Rondo::PubSub.log = Rondo::Logger.new(io: @log)
     Rondo::PubSub.default = @engine = Engine.new
     @publication = Rondo::Publication.new(Rondo::Logger.new(io: @log), longest: 100)
   end
 
   def teardown
     Rondo::PubSub.detach(@engine)
+    Rondo::PubSub.log = nil
   end
 
   def test_what_is_published
@@ -97,5 +99,6 @@ class PublicationTest < Minitest::Test
     @engine.fails = 1
     status, text = @publication.answer("[#{(['{"channel":"a","data":"m"}'] * 3).join(",")}]")
     assert_equal [503, 1], [status, JSON.parse(text).fetch("published")]
+    assert_match(/Engine#publish: .*broken/, @log.string)
   end
 end
