@@ -96,14 +96,14 @@ class LayersTest < Minitest::Test
 
   # Time.now follows changes of the wall clock. It is only for times that people read, for dates of certificates, and
   # for Puma's statistics and the begin of a worker in them, and for what Rails tells browsers: the time of a heartbeat, an id of the history. OpenTelemetry wants
-  # the time of its points, and a signed name has the date on which it expires.
+  # the time of its points, and a signed name has the date on which it expires. Ids of JetStream are times.
   def test_durations_of_the_shell_are_monotonic
     with_dates = Dir[File.join(ROOT, "{lib,exe}", "**", "*")].select do |file|
       File.file?(file) && File.extname(file) != ".so" && File.read(file).match?(/\bTime\.now\b|CLOCK_REALTIME/)
     end
     assert_equal %w[lib/rondo/command/bench/document.rb lib/rondo/command/top/figures.rb lib/rondo/command/top/screen.rb
                     lib/rondo/config/options.rb lib/rondo/logger.rb lib/rondo/metrics/open_telemetry.rb
-                    lib/rondo/pubsub/signed.rb lib/rondo/puma/hook_arguments.rb lib/rondo/puma/statistics.rb lib/rondo/rails/cable/history.rb lib/rondo/rails/cable/server.rb],
+                    lib/rondo/pubsub/nats/copies.rb lib/rondo/pubsub/nats/stream.rb lib/rondo/pubsub/signed.rb lib/rondo/puma/hook_arguments.rb lib/rondo/puma/statistics.rb lib/rondo/rails/cable/history.rb lib/rondo/rails/cable/server.rb],
                  with_dates.map { |file| file.delete_prefix("#{ROOT}/") }.grep_v(%r{\Alib/rondo/certificates/}).sort
   end
 

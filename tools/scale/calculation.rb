@@ -8,7 +8,7 @@
 Figure = Struct.new(:name, :value, :unit, :meaning, :file, :text)
 
 module ScaleCalculation
-  FIGURES = File.readlines(File.join(__dir__, "figures.tsv"), chomp: true).drop(1).to_h do |line|
+  FIGURES = File.readlines(File.join(__dir__, "figures.tsv"), chomp: true).drop(2).to_h do |line|
     figure = Figure.new(*line.split("\t"))
     [figure.name.to_sym, figure]
   end

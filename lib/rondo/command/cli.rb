@@ -225,8 +225,8 @@ module Rondo
 
     def parser(groups = GROUPS)
       OptionParser.new do |options|
-        options.banner = "Usage: rondo [options] [file]   " \
-                         "rondo init|check|cert|ctl|top|publish|bench|completion|node|help|version"
+        options.banner = "Usage: rondo [options] [file] or " \
+                         "init|check|cert|ctl|top|publish|bench|completion|node|help|version"
         options.require_exact = true
         groups.each { |group| send(group, options) }
       end

@@ -273,14 +273,8 @@ function drawPush(workers) {
     pair("Messages published per second", rate(added(last, "published") / seconds)), pair("Waiting for slow workers", memory(sum(workers, "relay_queue"))),
     pair("Messages that slow clients did not get", whole(sum(workers, "messages_dropped")), sum(workers, "messages_dropped") ? "bad" : ""),
     pair("Gaps in the history", whole(sum(workers, "replay_gaps")), sum(workers, "replay_gaps") ? "bad" : ""),
-    ...(sum(workers, "presence_rooms") + sum(workers, "presence_processes") ? drawPresence(workers) : []),
+    ...(sum(workers, "presence_rooms") ? [pair("Presence: ids, rooms, refused", ["ids", "rooms", "refused"].map((name) => whole(sum(workers, `presence_${name}`))).join(", "))] : []),
     pair("Tasks running, waiting", `${sum(workers, "tasks_running")}, ${sum(workers, "tasks_waiting")}`), pair("Timers", whole(sum(workers, "timers"))));
-}
-function drawPresence(workers) {
-  const bad = sum(workers, "presence_refused");
-  return [pair("Present: ids in rooms", `${whole(sum(workers, "presence_ids"))} in ${whole(sum(workers, "presence_rooms"))}, ${memory(sum(workers, "presence_bytes"))}`),
-    pair("Presence: silent processes, repairs", `${whole(sum(workers, "presence_lost"))}, ${whole(sum(workers, "presence_repairs"))}`),
-    pair("Presence: refused by a limit", whole(bad), bad ? "bad" : "")];
 }
 function drawChannels(workers) {
   const all = new Map();

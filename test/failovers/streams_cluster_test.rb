@@ -3,7 +3,7 @@
 # Channels with a history in a Redis Cluster: their slot moves while messages are published, and masters are killed.
 # SPDX-License-Identifier: MIT
 
-require_relative "failover_case"
+require_relative "../integration/pubsub/redis_ha/failover_case"
 require "support/redis_cluster"
 
 class StreamsClusterTest < FailoverCase

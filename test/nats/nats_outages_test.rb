@@ -3,7 +3,7 @@
 # NATS with JetStream when NATS is away: killed, frozen, emptied, or cut off from one server.
 # SPDX-License-Identifier: MIT
 
-require_relative "nats_case"
+require_relative "../integration/nats/nats_case"
 require "support/tcp_cutter"
 
 class NatsOutagesTest < NatsCase

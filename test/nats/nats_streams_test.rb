@@ -3,7 +3,7 @@
 # NATS with JetStream: a client goes on at another server where it was, without a gap and without a double.
 # SPDX-License-Identifier: MIT
 
-require_relative "nats_case"
+require_relative "../integration/nats/nats_case"
 
 class NatsStreamsTest < NatsCase
   def test_a_client_of_one_server_resumes_at_another

@@ -3,7 +3,7 @@
 # Channels with a history while masters are killed one after the other, and Sentinels make replicas masters.
 # SPDX-License-Identifier: MIT
 
-require_relative "failover_case"
+require_relative "../integration/pubsub/redis_ha/failover_case"
 
 class StreamsSentinelTest < FailoverCase
   def test_masters_are_killed_in_turn_while_messages_are_published
