@@ -318,10 +318,17 @@ module Rondo
     def work_off(ids)
       while (id = ids.pop)
         body = @core.body(id.to_i) or next # nobody waits for it any more
-        reply(id, *@publication.answer(body))
+        reply(id, *publication_of(body))
       end
     rescue IOError, SystemCallError, Error
       nil # closed from this side
+    end
+
+    # Whatever an engine raises, the next one is published.
+    def publication_of(body)
+      @publication.answer(body)
+    rescue StandardError, NotImplementedError => e
+      [500, "#{JSON.generate(error: "publish: #{e.class}")}\n"]
     end
 
     def answer(verb)

@@ -90,8 +90,8 @@ module Rondo
         set.delete(:redis_url) if settings.source(:redis_url) == COMMON
         return if set.size < 2
 
-        raise ConfigurationError, "#{set.join(" and ")} are both set, but one engine carries the messages: keep one of " \
-                                  "them"
+        raise ConfigurationError, "#{set.join(" and ")} are both set, but one engine carries the messages: " \
+                                  "keep one of them"
       end
       private_class_method :only_one
 

@@ -122,8 +122,9 @@ module Rondo
           while wait.result.nil? && (left = wait.due - now).positive?
             wait.changed.wait(@mutex, left)
           end
-          @waits.delete(wait.token)
           wait.result.nil? ? false : wait.result
+        ensure
+          @waits.delete(wait.token) # a Timeout of the caller may end it
         end
       end
 
@@ -188,9 +189,9 @@ module Rondo
 
       def call(*waits)
         waits.each do |wait|
-          PubSub.cannot_confirm if wait.result == :unable
-          wait.block.call(wait.result)
-        rescue StandardError => e
+          PubSub.log.error "! publish: #{PubSub::CANNOT_CONFIRM}" if wait.result == :unable
+          wait.block.call(wait.result == :unable ? false : wait.result)
+        rescue StandardError, ScriptError, NoMemoryError => e
           PubSub.log.error "! the block of a published message: #{e.full_message(highlight: false)}"
         end
       end

@@ -59,6 +59,9 @@ module Rondo
     # @api private
     TEXT = [Encoding::UTF_8, Encoding::US_ASCII].freeze
 
+    # @api private
+    CANNOT_CONFIRM = "the pub/sub engine cannot say that it has a message: publish without confirm"
+
     @default = CLUSTER
     # Seconds in which engines are notified, at the end of a server, that it has no subscribers any more.
     # @api private
@@ -162,8 +165,9 @@ module Rondo
         seconds = Confirms.seconds(options[:confirm] || true)
         engine = engine.nil? ? @default : engine || PROCESS
         cannot_confirm unless confirms?(engine)
+        words = plain(channel, message)
         wait = confirms.add(seconds, block) or return false
-        return drop(wait) unless hand_with(engine, wait, *plain(channel, message))
+        return drop(wait) unless hand_with(engine, wait, *words)
 
         block ? true : result_of(wait)
       end
@@ -177,7 +181,7 @@ module Rondo
       # @raise [Error]
       # @api private
       def cannot_confirm
-        raise Error, "the pub/sub engine cannot say that it has a message: publish without confirm"
+        raise Error, CANNOT_CONFIRM
       end
 
       # @return [Array(String, String)] name and message

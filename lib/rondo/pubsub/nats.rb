@@ -29,6 +29,8 @@ module Rondo
       FAREWELL = 0.1
       # Bytes of headers beside a message.
       HEAD_MAX = 4096
+      # @api private
+      TOO_LONG = "a message is longer than max_payload of NATS, and was not sent"
       OPTIONS = %i[jetstream prefix required tls messages bytes replicas storage ping timeout queue queue_bytes].freeze
 
       # Says that a message is not what its bytes look like.
@@ -107,7 +109,8 @@ module Rondo
 
         all
       rescue ArgumentError, URI::Error
-        raise ConfigurationError, "this is not the address of a NATS server: #{url.to_s.gsub(%r{[^,/]*@}, "")}"
+        shown = url.to_s.sub(%r{\A([a-z]+://)?.*@}m, '\1')
+        raise ConfigurationError, "this is not the address of a NATS server: #{shown}"
       end
 
       # @return [Boolean] whether messages have ids of the engine
@@ -145,7 +148,7 @@ module Rondo
       # @param terms [RedisStreams::Terms, nil] of its history
       # @return [Boolean] false when the queue is full, the engine closed, or the message too long for the server
       def publish(channel, message, terms = nil)
-        return false if message.bytesize + HEAD_MAX > (@payload_max || RelayFrames::PAYLOAD_MAX)
+        return too_long if message.bytesize + HEAD_MAX > (@payload_max || RelayFrames::PAYLOAD_MAX)
 
         kind = RelayFrames.text?(message) ? "t" : "b"
         return push(Kept.new(message.b, nil, true, nil), channel, terms, kind) if terms && @stream
@@ -263,6 +266,12 @@ module Rondo
       end
 
       private
+
+      # @return [false]
+      def too_long
+        @outage.refused(TOO_LONG)
+        false
+      end
 
       # In a process that was forked the parent's connections, threads and messages are not ours.
       def begin_anew

@@ -135,12 +135,12 @@ module Rondo
         nil # another program sent it
       end
 
-      # A server runs in this process now.
+      # A server runs in this process now. Without blocks presence begins with the first call that needs it.
       # @api private
       # @param core [Server::Core]
       # @return [void]
       def begin_at(core)
-        @mutex.synchronize { start(core) }
+        @mutex.synchronize { start(core) if @listeners.any? }
       end
 
       # It has ended.

@@ -97,7 +97,8 @@ module Rondo
 
       raise ArgumentError
     rescue URI::InvalidURIError, ArgumentError
-      raise ArgumentError, "#{url} is not the address of a control server: expected http://HOST:PORT or unix:///PATH"
+      shown = url.sub(%r{//[^/@]*@}, "//")
+      raise ArgumentError, "#{shown} is not the address of a control server: expected http://HOST:PORT or unix:///PATH"
     end
 
     def message(channel, data)

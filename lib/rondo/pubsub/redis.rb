@@ -54,7 +54,8 @@ module Rondo
       def initialize(url, ping: 10, timeout: 5, queue: 10_000, queue_bytes: 64 << 20, reply_max: 16 << 20,
                      log: PubSub.log, **options)
         super()
-        require "rondo/pubsub/redis/address"
+        require "rondo/pubsub/redis/sentinels"
+        require "rondo/pubsub/redis/cluster_nodes"
         @tag ||= TAG
         @address = Address.new(url, options)
         @name = "Redis at #{@address.name}"

@@ -93,6 +93,15 @@ class ConfirmsTest < Minitest::Test
     assert @confirms.add(PATIENCE, nil)
   end
 
+  def test_who_is_interrupted_waits_no_more
+    wait = @confirms.add(PATIENCE, nil)
+    thread = Thread.new { @confirms.await(wait) }
+    Thread.pass until thread.stop?
+    thread.kill.join
+    (Confirms::MOST - 1).times { assert @confirms.add(PATIENCE, nil) }
+    assert @confirms.add(PATIENCE, nil)
+  end
+
   def test_what_confirm_may_be
     assert_equal [Confirms::DEFAULT, 0, 1.5, 3600], [true, 0, 1.5, 3600].map { |option| Confirms.seconds(option) }
     [-1, 3601, Float::NAN].each { |option| assert_raises(ArgumentError) { Confirms.seconds(option) } }

@@ -232,8 +232,21 @@ module Rondo
         def send_entries
           while @plain.size + @kept.size < WINDOW && @link.unsent_bytes < WINDOW_BYTES
             entry = @outbox.shift { true } or break
+            next refuse_long(entry) if long?(entry)
+
             entry.is_a?(Kept) ? send_kept(entry) : send_plain(entry)
           end
+        end
+
+        # It was queued while no server had said how much it takes, or another one did.
+        def long?(entry)
+          most = @link.info["max_payload"].to_i
+          most.positive? && entry.bytes.bytesize > most + (entry.is_a?(Kept) ? -HEAD_MAX : HEAD_MAX)
+        end
+
+        def refuse_long(entry)
+          @outage.refused(Nats::TOO_LONG)
+          @engine.done(entry)
         end
 
         def send_plain(entry)

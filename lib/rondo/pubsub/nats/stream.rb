@@ -265,11 +265,16 @@ module Rondo
           end
         end
 
+        # Nanoseconds; 0 is for ever. Without a rule nothing is kept yet.
+        def age_over(known)
+          return known || (WINDOW * 1_000_000_000) if @ttl_ms.nil?
+
+          @ttl_ms.zero? || known&.zero? ? 0 : [known.to_i, @ttl_ms * 1_000_000].max
+        end
+
         # Never less than other servers have asked for.
         def wanted(config)
-          age = (@ttl_ms || 0) * 1_000_000
-          known = config["max_age"]
-          age = known if known && (known.zero? || (known > age && age.positive?)) && !@ttl_ms&.zero?
+          age = age_over(config["max_age"])
           window = WINDOW * 1_000_000_000
           config.merge("max_msgs_per_subject" => [config["max_msgs_per_subject"].to_i, @wish[:messages], 1].max,
                        "max_age" => age, "max_bytes" => @wish[:bytes], "num_replicas" => @wish[:replicas],

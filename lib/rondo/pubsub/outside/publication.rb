@@ -87,6 +87,7 @@ module Rondo
 
     def channel_of(name, what)
       raise Refused, "#{what} must be a string" unless name.is_a?(String)
+      raise Refused, "#{what} is a name of the server" if name.start_with?("\0")
       return name if name.bytesize.between?(1, LONGEST_NAME) && name.valid_encoding?
 
       raise Refused, "#{what} must have 1 to #{LONGEST_NAME} bytes of UTF-8"

@@ -87,6 +87,3 @@ module Rondo
     end
   end
 end
-
-require "rondo/pubsub/redis/sentinels"
-require "rondo/pubsub/redis/cluster_nodes"

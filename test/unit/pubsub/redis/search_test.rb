@@ -9,6 +9,8 @@ require "rondo"
 require "rondo/pubsub/redis"
 require "rondo/pubsub/redis/address"
 require "rondo/pubsub/redis/pump"
+require "rondo/pubsub/redis/cluster_nodes"
+require "rondo/pubsub/redis/sentinels"
 
 class RedisSearchTest < Minitest::Test
   Redis = Rondo::PubSub::Redis
