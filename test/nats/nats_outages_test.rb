@@ -4,9 +4,12 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "../integration/nats/nats_case"
+require "support/resuming"
 require "support/tcp_cutter"
 
 class NatsOutagesTest < NatsCase
+  include Restarting
+
   def test_what_is_published_while_nats_is_away_is_written_once
     a = server
     b = server
@@ -30,27 +33,6 @@ class NatsOutagesTest < NatsCase
     here.open(b, "kept:x")
     here.read_until { here.seen.last == "last" }
     assert_equal 22, here.seen.size
-  end
-
-  def test_a_nats_that_lost_everything_is_a_reset_for_who_is_here_and_who_comes_back
-    a = server
-    b = server
-    here = reader(a, "kept:x")
-    away = reader(b, "kept:x")
-    wait_for_subscribers("kept:x", 2)
-    publish(a, "kept:x", "1")
-    [here, away].each { |each| each.read_until { each.seen.size == 1 } }
-    away.close
-    @nats.kill
-    FileUtils.rm_rf(File.join(@nats.folder, "store"))
-    @nats.start
-    [a, b].each { |each| each.wait_for_log(/is available again/) }
-    publish(b, "kept:x", "2")
-    here.read_until { here.seen.size == 2 }
-    assert_equal 1, here.resets
-    away.open(b, "kept:x")
-    away.read_until { away.resets == 1 && away.seen.size == 2 }
-    a.wait_for_log(/gap of kept:x told/)
   end
 
   def test_a_server_that_was_cut_off_catches_up_before_it_delivers
@@ -98,31 +80,5 @@ class NatsOutagesTest < NatsCase
     publish(a, "kept:x", "early")
     @nats.start
     reader.read_until { reader.seen == ["early"] }
-  end
-
-  # The next program knows how far its clients are.
-  def test_a_restart_under_load_loses_nothing
-    a = server
-    b = server
-    reader = reader(b, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    publisher = Thread.new do
-      count = 0
-      until @over
-        publish(a, "kept:x", count)
-        count += 1
-      end
-      count
-    end
-    from = b.log.bytesize
-    b.signal("USR2")
-    b.wait_for_log(/^- Worker 1 \(PID: \d+\) booted/, from: from)
-    @over = true
-    sent = publisher.value
-    reader.read_until { reader.seen.size >= sent || reader.ended? }
-    reader.open(b, "kept:x") if reader.ended?
-    reader.read_until { reader.seen.size >= sent }
-    assert_equal (0...sent).map(&:to_s), reader.seen.sort_by(&:to_i)
-    assert_equal 0, reader.resets
   end
 end

@@ -4,45 +4,10 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "../integration/nats/nats_case"
+require "support/resuming"
 
 class NatsStreamsTest < NatsCase
-  def test_a_client_of_one_server_resumes_at_another
-    a = server
-    b = server
-    reader = reader(a, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    10.times do |number|
-      publish(number.odd? ? a : b, "kept:x", number)
-      reader.read_until { reader.seen.size > number }
-    end
-    reader.close
-    publish_in_turn(a, "kept:x", 10..19)
-    reader.open(b, "kept:x")
-    reader.read_until { reader.seen.size == 20 }
-    publish_in_turn(a, "kept:x", 20..29)
-    reader.read_until { reader.seen.size == 30 }
-    assert_equal (0..29).map(&:to_s), reader.seen
-    assert_equal 0, reader.resets
-  end
-
-  # Its only id is that of the last event, whichever channel that was of.
-  def test_a_client_of_several_channels_resumes_all_of_them
-    a = server
-    b = server
-    reader = reader(a, "kept:x", "kept:y")
-    %w[kept:x kept:y].each { |name| wait_for_subscribers(name, 1) }
-    publish(a, "kept:y", "y1")
-    reader.read_until { reader.seen.size == 1 }
-    publish(a, "kept:x", "x1")
-    reader.read_until { reader.seen.size == 2 }
-    reader.close
-    publish(a, "kept:x", "x2")
-    publish(a, "kept:y", "y2")
-    reader.open(b, "kept:y", "kept:x")
-    reader.read_until { reader.seen.size == 4 }
-    assert_equal %w[x1 x2 y1 y2], reader.seen.sort
-    assert_equal 0, reader.resets
-  end
+  include Resuming
 
   def test_a_channel_without_a_rule_leaves_nothing_in_the_stream
     a = server
@@ -98,6 +63,13 @@ class NatsStreamsTest < NatsCase
   end
 
   private
+
+  def lose_everything(*servers)
+    @nats.kill
+    FileUtils.rm_rf(File.join(@nats.folder, "store"))
+    @nats.start
+    servers.each { |each| each.wait_for_log(/is available again/) }
+  end
 
   def calls
     @nats.monitor("jsz")["api"]["total"]

@@ -7,6 +7,7 @@
 require "securerandom"
 require "uri"
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/engine"
 require "rondo/pubsub/relay_frames"
 require "rondo/pubsub/redis/outage"
 require "rondo/pubsub/redis/outbox"
@@ -19,14 +20,13 @@ module Rondo
     # An engine; one connection for each process that uses it. The verb `nats` makes it.
     # @api private
     class Nats < Engine
+      include Queued
+
       # Why there is no connection.
       class Error < Rondo::Error; end
 
       DEFAULT_PORT = 4222
-      # Seconds that what is queued has at the end of the process.
-      LAST_CHANCE = 2
-      # Seconds for the thread to end by itself: it may be waiting for a connection.
-      FAREWELL = 0.1
+      THREAD = "rondo nats"
       # Bytes of headers beside a message.
       HEAD_MAX = 4096
       # @api private
@@ -175,54 +175,6 @@ module Rondo
         queue { @stream&.copy(channel) }
       end
 
-      # Begins to connect, without waiting for it.
-      # @return [void]
-      def start
-        queue { nil }
-      end
-
-      # @param seconds [Numeric]
-      # @return [void]
-      # @raise [Error] why there is no connection, in one line
-      def wait_until_connected(seconds)
-        start
-        wait_for(seconds) { @outage.here? } or
-          raise Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
-      end
-
-      # Waits until NATS has all that is queued.
-      # @param seconds [Numeric] at most
-      # @return [Integer] messages that it has not; 0 in a child process
-      def flush(seconds)
-        return 0 unless @pid == Process.pid
-
-        wait_for(seconds) { @outbox.empty? }
-        @mutex.synchronize { @outbox.count }
-      end
-
-      # Nothing can be published any more. What is lost by that is a line in the log.
-      # @param seconds [Numeric] that what is queued has to leave
-      # @return [void]
-      def close(seconds = LAST_CHANCE)
-        return unless @pid == Process.pid
-
-        @mutex.synchronize { @closed = true }
-        lost = flush(seconds)
-        @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
-        @pump.end
-        @thread.join(FAREWELL) || @thread.kill
-      end
-
-      # @return [Boolean] whether NATS is there, as far as is known
-      def connected?
-        @pid == Process.pid && @outage.here?
-      end
-
-      # @return [String] without the password
-      def inspect
-        "#<#{self.class} #{@name}>"
-      end
-
       # NATS does not mark text.
       def self.text(bytes)
         text = bytes.dup.force_encoding(Encoding::UTF_8)
@@ -253,10 +205,7 @@ module Rondo
       # Under the mutex: NATS has it, or never will.
       def done(entry)
         @outbox.done(entry)
-        return unless @outbox.empty?
-
-        @outage.drained
-        @changed.broadcast
+        drained if @outbox.empty?
       end
 
       # A message of this engine was written where it does not count: again, behind what waits.
@@ -285,27 +234,9 @@ module Rondo
         @stream = Stream.new(@names, @interests, self, **@keeping) if @keeping
       end
 
-      def queue(&block)
-        Thread.handle_interrupt(Object => :never) { @mutex.synchronize { change(&block) } }
-      end
-
-      def change
-        return false if @closed && @pid == Process.pid
-
-        start_thread unless @pid == Process.pid
-        yield.tap { @pump.wake }
-      end
-
-      def start_thread
-        begin_anew if @pid
-        @pid = Process.pid
-        @pump = Pump.new(self, @addresses, Pump::Parts.new(@outbox, @interests, @stream, @outage), @mutex,
-                         access: @access, **@terms)
-        @thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { @pump.run } }
-        @thread.name = "rondo nats"
-        @thread.thread_variable_set(:fork_safe, true)
-        pid = @pid
-        at_exit { close if pid == Process.pid && !@closed }
+      def begin_pump
+        parts = Pump::Parts.new(@outbox, @interests, @stream, @outage)
+        Pump.new(self, @addresses, parts, @mutex, access: @access, **@terms)
       end
 
       def push(entry, *words)
@@ -321,19 +252,6 @@ module Rondo
         entry.number = @count += 1
         entry.channel, entry.terms, entry.kind = channel, terms, kind if channel
         @outbox.push(entry)
-      end
-
-      def wait_for(seconds)
-        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-        @mutex.synchronize do
-          until (found = yield)
-            left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-            return false unless left.positive?
-
-            @changed.wait(@mutex, left)
-          end
-          found
-        end
       end
     end
   end

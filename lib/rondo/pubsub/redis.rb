@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/engine"
 require "rondo/pubsub/redis/outage"
 require "rondo/pubsub/redis/outbox"
 require "rondo/pubsub/redis/subscriptions"
@@ -14,6 +15,8 @@ module Rondo
   module PubSub
     # An engine; two connections for each process that uses it.
     class Redis < Engine
+      include Queued
+
       # A reply that says why there is none.
       class Error < Rondo::Error; end
 
@@ -22,12 +25,8 @@ module Rondo
       # @api private
       CHANGES_CONNECTION = %w[SUBSCRIBE UNSUBSCRIBE PSUBSCRIBE PUNSUBSCRIBE SSUBSCRIBE SUNSUBSCRIBE MONITOR HELLO
                               RESET QUIT SELECT SYNC PSYNC AUTH MULTI EXEC DISCARD WATCH UNWATCH].freeze
-      # Seconds that what is queued has at the end of the process.
       # @api private
-      LAST_CHANCE = 2
-      # Seconds for the thread to end by itself: it may be waiting for a connection.
-      # @api private
-      FAREWELL = 0.1
+      THREAD = "rondo redis"
       # Bytes of a message that a subscription of the longest pattern adds to it.
       # @api private
       RETURN_EXTRA = 1100
@@ -111,64 +110,18 @@ module Rondo
         push(words, false, block)
       end
 
-      # Begins to connect, without waiting for it.
-      # @return [void]
-      def start
-        queue { nil }
-      end
-
-      # @param seconds [Numeric]
-      # @return [void]
-      # @raise [Error] why there is no connection, in one line
-      def wait_until_connected(seconds)
-        start
-        wait_for(seconds) { @outage.here? } or
-          raise Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
-      end
-
-      # Waits for the answers to all that is queued.
-      # @param seconds [Numeric] at most
-      # @return [Integer] messages and commands that have not been answered by then; 0 in a child process
-      def flush(seconds)
-        return 0 unless @pid == Process.pid
-
-        wait_for(seconds) { @outbox.empty? }
-        @mutex.synchronize { @outbox.count }
-      end
-
-      # Nothing can be published any more. What is lost by that is a line in the log.
+      # As {Queued#close}; replies end, too.
       # @param seconds [Numeric] that what is queued has to leave
       # @return [void]
       def close(seconds = LAST_CHANCE)
-        return unless @pid == Process.pid
-
-        @mutex.synchronize { @closed = true }
-        lost = flush(seconds)
-        @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
-        @pump.end
-        @thread.join(FAREWELL) || @thread.kill
-        @replies << nil
+        super
+        @replies << nil if @pid == Process.pid
       end
 
       # @return [Boolean] whether messages have ids of the engine
       # @api private
       def keeps?
         false
-      end
-
-      # @return [Boolean] whether Redis is there, as far as is known
-      def connected?
-        @pid == Process.pid && @outage.here?
-      end
-
-      # @return [Integer] messages and commands that have no answer yet
-      def queued
-        @mutex.synchronize { @outbox.count }
-      end
-
-      # @return [String] without the password
-      def inspect
-        "#<#{self.class} #{@name}>"
       end
 
       private
@@ -190,37 +143,12 @@ module Rondo
         CHANGES_CONNECTION.include?(verb) || (verb == "CLIENT" && word.casecmp?("reply"))
       end
 
-      # Runs the block under the mutex and wakes the thread. A Timeout of the caller waits for that: half a
-      # change would stay for ever.
-      def queue(&block)
-        Thread.handle_interrupt(Object => :never) { @mutex.synchronize { change(&block) } }
-      end
-
-      def change
-        return false if @closed && @pid == Process.pid
-
-        start_thread unless @pid == Process.pid
-        yield.tap { @pump.wake }
-      end
-
-      def start_thread
-        begin_anew if @pid
-        @pid = Process.pid
-        @pump = new_pump { |entry, reply| answered(entry, reply) }
-        @thread = named_thread("rondo redis") { @pump.run }
-        pid = @pid
-        at_exit { close if pid == Process.pid && !@closed }
+      def begin_pump
+        new_pump { |entry, reply| answered(entry, reply) }
       end
 
       def new_pump(&)
         Pump.new(@place, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &)
-      end
-
-      def named_thread(name, &block)
-        Thread.new { Thread.handle_interrupt(Object => :immediate, &block) }.tap do |thread|
-          thread.name = name
-          thread.thread_variable_set(:fork_safe, true)
-        end
       end
 
       def push(words, publish, block = nil)
@@ -243,19 +171,6 @@ module Rondo
         end
       end
 
-      def wait_for(seconds)
-        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-        @mutex.synchronize do
-          until (found = yield)
-            left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
-            return false unless left.positive?
-
-            @changed.wait(@mutex, left)
-          end
-          found
-        end
-      end
-
       # ---- on the thread of the pump ----
 
       def deliver(channel, message)
@@ -272,11 +187,6 @@ module Rondo
         end
         resolve(entry, reply)
         @mutex.synchronize { drained if @outbox.empty? }
-      end
-
-      def drained
-        @outage.drained
-        @changed.broadcast
       end
 
       def lost(entry)

@@ -101,7 +101,7 @@ class NatsAccessTest < NatsCase
     key = OpenSSL::PKey.generate_key("ED25519")
     ["\x95\x00".b + key.private_to_der.byteslice(-32, 32), "\xA0".b + key.public_to_der.byteslice(-32, 32)].map do |bytes|
       tools = Rondo::PubSub::Nats::Credentials.new({})
-      tools.send(:encode, bytes + [tools.send(:crc, bytes)].pack("v"))
+      tools.send(:encode, bytes + [Rondo::PubSub::Queued.crc16(bytes)].pack("v"))
     end
   end
 

@@ -4,8 +4,11 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "streams_case"
+require "support/resuming"
 
 class StreamsBootTest < StreamsCase
+  include Restarting
+
   # Answers as an old Redis does.
   class OldRedis
     attr_reader :port
@@ -73,31 +76,5 @@ class StreamsBootTest < StreamsCase
     a.wait_for_log(/Redis 5.0.14 is too old: streams need 6.2 or newer/)
   ensure
     old.close
-  end
-
-  # Clients of the server stay connected, and miss nothing that others publish meanwhile.
-  def test_a_whole_restart_loses_nothing
-    a = server
-    b = server
-    reader = reader(b, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    publisher = Thread.new do
-      count = 0
-      until @over
-        publish(a, "kept:x", count)
-        count += 1
-      end
-      count
-    end
-    from = b.log.bytesize
-    b.signal("USR2")
-    b.wait_for_log(/^- Worker 1 \(PID: \d+\) booted/, from: from)
-    @over = true
-    sent = publisher.value
-    reader.read_until { reader.seen.size >= sent || reader.ended? }
-    reader.open(b, "kept:x") if reader.ended?
-    reader.read_until { reader.seen.size >= sent }
-    assert_equal (0...sent).map(&:to_s), reader.seen.sort_by(&:to_i)
-    assert_equal 0, reader.resets
   end
 end

@@ -4,49 +4,10 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "streams_case"
+require "support/resuming"
 
 class StreamsTest < StreamsCase
-  def test_a_client_of_one_server_resumes_at_another
-    a = server
-    b = server
-    reader = reader(a, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    10.times do |number|
-      publish(number.odd? ? a : b, "kept:x", number)
-      reader.read_until { reader.seen.size > number }
-    end
-    reader.close
-    publish_in_turn(a, "kept:x", 10..19)
-    reader.open(b, "kept:x")
-    reader.read_until { reader.seen.size == 20 }
-    wait_for_subscribers("kept:x", 1)
-    publish_in_turn(a, "kept:x", 20..29)
-    reader.read_until { reader.seen.size == 30 }
-    assert_equal (0..29).map(&:to_s), reader.seen
-    assert_equal 0, reader.resets
-  end
-
-  # Its only id is that of the last event, whichever channel that was of.
-  def test_a_client_of_several_channels_resumes_all_of_them
-    a = server
-    b = server
-    other = reader(b, "kept:y")
-    reader = reader(a, "kept:x", "kept:y")
-    %w[kept:x kept:y].zip([1, 2]) { |name, count| wait_for_subscribers(name, count) }
-    publish(a, "kept:y", "y1")
-    reader.read_until { reader.seen.size == 1 }
-    publish(a, "kept:x", "x1")
-    reader.read_until { reader.seen.size == 2 }
-    reader.close
-    publish(a, "kept:x", "x2")
-    publish(a, "kept:y", "y2")
-    reader.open(b, "kept:y", "kept:x")
-    reader.read_until { reader.seen.size == 4 }
-    other.read_until { other.seen.size == 2 }
-    assert_equal %w[x1 x2 y1 y2], reader.seen.sort
-    assert_equal %w[y1 y2], other.seen
-    assert_equal 0, reader.resets
-  end
+  include Resuming
 
   def test_a_channel_without_a_rule_leaves_nothing_in_redis
     a = server
@@ -60,25 +21,6 @@ class StreamsTest < StreamsCase
     assert_equal 3, reader.seen.size
     assert_nil reader.last_id
     assert_empty @redis.cli("KEYS", "{rondo}:s:*")
-  end
-
-  def test_a_redis_that_lost_everything_is_a_reset_for_who_is_here_and_who_comes_back
-    a = server
-    b = server
-    here = reader(a, "kept:x")
-    away = reader(b, "kept:x")
-    wait_for_subscribers("kept:x", 2)
-    publish(a, "kept:x", "1")
-    [here, away].each { |each| each.read_until { each.seen.size == 1 } }
-    away.close
-    @redis.cli("FLUSHALL")
-    publish(b, "kept:x", "2")
-    here.read_until { here.seen.size == 2 }
-    assert_equal 1, here.resets
-    away.open(b, "kept:x")
-    away.read_until { away.resets == 1 && away.seen.size == 2 }
-    a.wait_for_log(/gap of kept:x told/)
-    b.wait_for_log(/gap of kept:x told/)
   end
 
   # Somebody trimmed it; or the id is of no message of this Redis.
@@ -135,6 +77,10 @@ class StreamsTest < StreamsCase
   end
 
   private
+
+  def lose_everything(*)
+    @redis.cli("FLUSHALL")
+  end
 
   def reads
     @redis.cli("INFO", "commandstats")[/cmdstat_xrevrange:calls=(\d+)/, 1].to_i

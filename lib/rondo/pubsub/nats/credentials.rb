@@ -6,6 +6,7 @@
 
 require "openssl"
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/engine"
 
 module Rondo
   module PubSub
@@ -74,12 +75,13 @@ module Rondo
         def from_nkey(nonce)
           key = key_of(read(:nkey)[/^SU\S+/], :nkey)
           name = [USER].pack("C") << key.public_to_der.byteslice(-32, 32)
-          { nkey: encode(name << [crc(name)].pack("v")), sig: sign(key, nonce) }
+          { nkey: encode(name << [Queued.crc16(name)].pack("v")), sig: sign(key, nonce) }
         end
 
         def key_of(seed, option)
           bytes = decode(seed.to_s)
-          unless bytes.bytesize == SEED_BYTES && crc(bytes.byteslice(0, 34)) == bytes.byteslice(34, 2).unpack1("v")
+          sum = bytes.byteslice(34, 2)&.unpack1("v")
+          unless bytes.bytesize == SEED_BYTES && Queued.crc16(bytes.byteslice(0, 34)) == sum
             raise Invalid, "#{@options[option]} has no seed of an nkey"
           end
 
@@ -97,15 +99,6 @@ module Rondo
 
         def encode(bytes)
           bytes.unpack1("B*").scan(/.{1,5}/).map { |five| LETTERS[five.ljust(5, "0").to_i(2)] }.join
-        end
-
-        # CRC-16 of XMODEM.
-        def crc(bytes)
-          bytes.each_byte.reduce(0) do |sum, byte|
-            8.times.reduce(sum ^ (byte << 8)) do |each, _|
-              each.anybits?(0x8000) ? ((each << 1) ^ 0x1021) & 0xffff : each << 1
-            end
-          end
         end
       end
     end

@@ -5,10 +5,9 @@
 # SPDX-License-Identifier: MIT
 
 require "json"
-require "openssl"
-require "socket"
 require "uri"
 require "rondo/version"
+require "rondo/pubsub/queued/link"
 require "rondo/pubsub/nats/credentials"
 require "rondo/pubsub/nats/wire"
 
@@ -16,20 +15,11 @@ module Rondo
   module PubSub
     class Nats < Engine
       # @api private
-      class Link
-        # The connection cannot be opened, is closed, or is silent: a message of one line.
-        class Broken < StandardError; end
-
-        # NATS is there, but says no.
-        class Refused < Broken; end
-
-        READS = 16
-        READ_BYTES = 65_536
+      class Link < Queued::Link
+        PEER = "NATS"
         # What NATS says of one subject; the connection stays.
         STAYS = /permissions violation/i
 
-        # @return [IO] to wait for
-        attr_reader :io
         # @return [Hash{String => Object}] what the server says of itself
         attr_reader :info
 
@@ -42,23 +32,15 @@ module Rondo
         # @yieldparam message [Message]
         # @raise [Broken]
         def initialize(url, access, tls:, timeout:, ping:, bytes_max:, on_refusal:, &on_message)
+          super(timeout, ping)
           @url = url
           @access = access
           @tls = tls
-          @timeout = timeout
-          @ping = ping
           @on_refusal = on_refusal
           @on_message = on_message
           @wire = Wire.new(bytes_max)
-          @out = String.new(encoding: Encoding::BINARY)
           @pongs = []
-          @opened_at = @heard_at = now
           open
-        end
-
-        # @return [Boolean] greeted: operations may follow
-        def ready?
-          @ready
         end
 
         # @param bytes [String] operations
@@ -75,67 +57,18 @@ module Rondo
           push("PING\r\n")
         end
 
-        # @return [Integer] bytes that wait to be sent
-        def unsent_bytes
-          @out.bytesize
-        end
-
-        # @return [Boolean] whether there is something to read that the socket does not show
-        def more?
-          @more
-        end
-
-        # @return [void]
-        # @raise [Broken]
-        def turn
-          send_some
-          read_some
-          check_time
-        rescue SystemCallError, IOError, OpenSSL::SSL::SSLError => e
-          raise Broken, Link.reason(e)
-        rescue Wire::Invalid => e
-          raise Broken, "not the NATS protocol: #{e.message}"
-        end
-
-        # @return [Float] seconds until {#turn} has to look at the time
-        def patience
-          return [@opened_at + @timeout - now, 0].max unless @ready
-
-          [@heard_at + (@pongs.empty? ? @ping : @timeout) - now, 0].max
-        end
-
-        # @return [void]
-        def close
-          @io.close # without the farewell of TLS: a forked process closes its parent's, too
-        rescue SystemCallError, IOError
-          nil
-        end
-
-        # @return [String] what the system says, without what Ruby adds
-        def self.reason(error)
-          return SystemCallError.new(nil, error.errno).message if error.is_a?(SystemCallError)
-          return "NATS closed the connection" if error.is_a?(EOFError)
-
-          error.message.lines.first.to_s.chomp
-        end
-
         private
-
-        def now
-          Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        end
 
         # ---- opening ----
 
         def open
-          @io = @socket = Socket.tcp(@url.hostname, @url.port || DEFAULT_PORT, connect_timeout: @timeout)
-          @io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
+          @io = @socket = connect(@url.hostname, @url.port || DEFAULT_PORT)
           @info = read_info
-          secure if @url.scheme == "tls" || @tls || @info["tls_required"]
+          secure(context, @url.hostname, @opened_at + @timeout) if @url.scheme == "tls" || @tls || @info["tls_required"]
           greet
         rescue SystemCallError, IOError, SocketError, OpenSSL::OpenSSLError => e
           close if @io
-          raise Broken, Link.reason(e)
+          raise Broken, reason(e)
         rescue Credentials::Invalid => e
           close
           raise Refused, e.message
@@ -162,16 +95,6 @@ module Rondo
           raise Broken, "not the NATS protocol"
         end
 
-        def secure
-          @socket = OpenSSL::SSL::SSLSocket.new(@io, context)
-          @socket.hostname = @url.hostname
-          while (wanted = @socket.connect_nonblock(exception: false)).is_a?(Symbol)
-            left = @opened_at + @timeout - now
-            ready = left.positive? && (wanted == :wait_readable ? @io.wait_readable(left) : @io.wait_writable(left))
-            raise Errno::ETIMEDOUT unless ready
-          end
-        end
-
         def context
           words = @tls.is_a?(Hash) ? @tls.dup : {}
           cert, key = words.values_at(:cert, :key)
@@ -190,26 +113,10 @@ module Rondo
 
         # ---- turns ----
 
-        def send_some
-          until @out.empty?
-            count = @socket.write_nonblock(@out, exception: false)
-            return unless count.is_a?(Integer)
-
-            @out = @out.byteslice(count..)
-          end
-        end
-
-        def read_some
-          @more = false
-          READS.times do
-            bytes = @socket.read_nonblock(READ_BYTES, exception: false)
-            raise EOFError if bytes.nil?
-            return if bytes.is_a?(Symbol)
-
-            @heard_at = now
-            @wire.feed(bytes) { |word, value| dispatch(word, value) }
-          end
-          @more = true
+        def feed(bytes)
+          @wire.feed(bytes) { |word, value| dispatch(word, value) }
+        rescue Wire::Invalid => e
+          raise Broken, "not the NATS protocol: #{e.message}"
         end
 
         def dispatch(word, value)
@@ -224,12 +131,12 @@ module Rondo
           end
         end
 
-        def check_time
-          return if patience.positive?
-          raise Broken, "no answer within #{@timeout} s" if @pongs.any?
+        def owed?
+          @pongs.any?
+        end
 
+        def ask_for_sign
           ping { nil }
-          send_some
         end
       end
     end

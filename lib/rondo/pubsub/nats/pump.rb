@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "securerandom"
+require "rondo/pubsub/queued/pump"
 require "rondo/pubsub/nats/link"
 require "rondo/pubsub/nats/names"
 require "rondo/pubsub/redis/outage"
@@ -99,6 +100,8 @@ module Rondo
       # Runs until it is told to end.
       # @api private
       class Pump
+        include Queued::Pump
+
         # Messages and bytes under way at once.
         WINDOW = 256
         WINDOW_BYTES = 1 << 20
@@ -125,38 +128,14 @@ module Rondo
           @terms = terms
           @plain = []
           @kept = []
-          @waker, @wake = IO.pipe
-          @ended = false
-        end
-
-        # @return [void]
-        def run
-          turn until @ended
-        ensure
-          close
-        end
-
-        # From any thread: there is something to do.
-        # @return [void]
-        def wake
-          @wake.write_nonblock(".", exception: false)
-        rescue IOError
-          nil # it has ended
-        end
-
-        # @return [void]
-        def end
-          @ended = true
-          wake
-        end
-
-        # Also for a process that was forked meanwhile: closes the descriptors, says nothing.
-        # @return [void]
-        def close
-          [@link, @waker, @wake].each { |each| each&.close }
+          open_waker
         end
 
         private
+
+        def links
+          [@link]
+        end
 
         def turn
           open_link unless @link || @outage.pausing?

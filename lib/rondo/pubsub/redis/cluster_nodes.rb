@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/engine"
 require "rondo/pubsub/redis/search"
 
 module Rondo
@@ -32,10 +33,7 @@ module Rondo
         # @param tag [String]
         # @return [Integer] as Redis Cluster has it: CRC-16/XMODEM
         def self.slot(tag)
-          crc = tag.each_byte.reduce(0) do |sum, byte|
-            8.times.reduce(sum ^ (byte << 8)) { |value, _| ((value << 1) ^ (value[15] * 0x1021)) & 0xffff }
-          end
-          crc % SLOTS
+          Queued.crc16(tag) % SLOTS
         end
 
         # @see Place#elsewhere?

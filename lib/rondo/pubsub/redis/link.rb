@@ -6,8 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
-require "openssl"
-require "socket"
+require "rondo/pubsub/queued/link"
 require "rondo/pubsub/redis/replies"
 
 module Rondo
@@ -15,24 +14,11 @@ module Rondo
     class Redis < Engine
       # A connection and the commands on it that have no reply yet.
       # @api private
-      class Link
-        # The connection cannot be opened, is closed, or is silent: a message of one line.
-        class Broken < StandardError; end
-
-        # Redis is there, but says no.
-        class Refused < Broken; end
-
+      class Link < Queued::Link
         # A command whose reply is still to come; its block gets the reply.
         Asked = Struct.new(:word, :begins_at, :block)
 
-        # What is read in a turn at most; the rest waits for the next one.
-        READS = 16
-        READ_BYTES = 65_536
-
-        # @return [IO] to wait for
-        attr_reader :io
-        # @return [Float] when it was opened, on the monotonic clock
-        attr_reader :opened_at
+        PEER = "Redis"
 
         # @param config [RedisClient::Config]
         # @param timeout [Numeric] seconds to open it, and for each reply
@@ -42,23 +28,16 @@ module Rondo
         # @yieldparam reply [Object] first of all; answers whether Redis said it unasked
         # @raise [Broken]
         def initialize(config, timeout:, ping:, reply_max:, checks: [], &on_push)
+          super(timeout, ping)
           @config = config
           @checks = checks
-          @timeout = timeout
-          @ping = ping
           @on_push = on_push
           @replies = Replies.new(reply_max)
-          @out = String.new(encoding: Encoding::BINARY)
           @asked = []
-          @sent = @queued = 0
+          @queued = 0
           open
           @opened_at = @heard_at = now
           greet
-        end
-
-        # @return [Boolean] greeted: commands may follow
-        def ready?
-          @ready
         end
 
         # @return [Integer] commands without a reply
@@ -89,44 +68,6 @@ module Rondo
           @asked.map { |asked| [asked.word, asked.begins_at < @sent] }
         end
 
-        # @return [Integer] bytes that wait to be sent
-        def unsent_bytes
-          @out.bytesize
-        end
-
-        # @return [Boolean] whether there is something to read that the socket does not show
-        def more?
-          @more
-        end
-
-        # Sends and reads what goes without waiting, then looks at the time.
-        # @return [void]
-        # @raise [Broken]
-        def turn
-          send_some
-          read_some
-          check_time
-        rescue SystemCallError, IOError, OpenSSL::SSL::SSLError => e
-          raise Broken, Link.reason(e)
-        rescue Replies::Invalid => e
-          raise Broken, "not the Redis protocol: #{e.message}"
-        end
-
-        # @return [Float] seconds until {#turn} has to look at the time
-        def patience
-          return [@opened_at + @timeout - now, 0].max unless @ready # whatever it says until then
-
-          limit = @asked.empty? ? @ping : @timeout
-          [@heard_at + limit - now, 0].max
-        end
-
-        # @return [void]
-        def close
-          @io.close # without the farewell of TLS: a forked process closes its parent's, too
-        rescue SystemCallError, IOError
-          nil
-        end
-
         # @return [String] without what is sent
         def inspect
           "#<#{self.class} #{@config.server_url}>"
@@ -146,47 +87,22 @@ module Rondo
           message.partition(/,? with args/).first
         end
 
-        # @return [String] what the system says, without what Ruby adds
-        def self.reason(error)
-          return SystemCallError.new(nil, error.errno).message if error.is_a?(SystemCallError)
-          return "Redis closed the connection" if error.is_a?(EOFError)
-
-          error.message.lines.first.to_s.chomp
-        end
-
         private
-
-        def now
-          Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        end
 
         # ---- opening ----
 
         def open
           @io = @socket = open_socket
-          secure if @config.ssl?
+          secure(@config.ssl_context, @config.host, now + @timeout) if @config.ssl?
         rescue SystemCallError, IOError, SocketError, OpenSSL::OpenSSLError => e
           @io&.close
-          raise Broken, Link.reason(e)
+          raise Broken, reason(e)
         end
 
         def open_socket
           return UNIXSocket.new(@config.path) if @config.path
 
-          Socket.tcp(@config.host, @config.port, connect_timeout: @timeout).tap do |socket|
-            socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
-          end
-        end
-
-        def secure
-          @socket = OpenSSL::SSL::SSLSocket.new(@io, @config.ssl_context)
-          @socket.hostname = @config.host
-          limit = now + @timeout
-          while (wanted = @socket.connect_nonblock(exception: false)).is_a?(Symbol)
-            left = limit - now
-            ready = left.positive? && (wanted == :wait_readable ? @io.wait_readable(left) : @io.wait_writable(left))
-            raise Errno::ETIMEDOUT unless ready
-          end
+          connect(@config.host, @config.port)
         end
 
         # Only the answer to PING shows that the server works: a stopped process still accepts.
@@ -206,27 +122,10 @@ module Rondo
 
         # ---- turns ----
 
-        def send_some
-          until @out.empty?
-            count = @socket.write_nonblock(@out, exception: false)
-            return unless count.is_a?(Integer)
-
-            @sent += count
-            @out = @out.byteslice(count..)
-          end
-        end
-
-        def read_some
-          @more = false
-          READS.times do
-            bytes = @socket.read_nonblock(READ_BYTES, exception: false)
-            raise EOFError if bytes.nil?
-            return if bytes.is_a?(Symbol)
-
-            @heard_at = now
-            @replies.feed(bytes) { |reply| dispatch(reply) }
-          end
-          @more = true
+        def feed(bytes)
+          @replies.feed(bytes) { |reply| dispatch(reply) }
+        rescue Replies::Invalid => e
+          raise Broken, "not the Redis protocol: #{e.message}"
         end
 
         def dispatch(reply)
@@ -236,12 +135,12 @@ module Rondo
           asked.block&.call(reply)
         end
 
-        def check_time
-          return if patience.positive?
-          raise Broken, "no answer within #{@timeout} s" if @asked.any?
+        def owed?
+          @asked.any?
+        end
 
+        def ask_for_sign
           ask(["PING"])
-          send_some
         end
       end
     end

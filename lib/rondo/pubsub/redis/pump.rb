@@ -10,6 +10,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/pump"
 require "rondo/pubsub/redis/link"
 require "rondo/pubsub/redis/outage"
 require "rondo/pubsub/redis/place"
@@ -20,6 +21,8 @@ module Rondo
       # Runs until it is told to end.
       # @api private
       class Pump
+        include Queued::Pump
+
         # Commands and bytes under way at once; the rest waits in the queue.
         WINDOW = 1000
         WINDOW_BYTES = 262_144
@@ -40,38 +43,14 @@ module Rondo
           @outage = outage
           @terms = terms
           @on_reply = on_reply
-          @waker, @wake = IO.pipe
-          @ended = false
-        end
-
-        # @return [void]
-        def run
-          turn until @ended
-        ensure
-          close
-        end
-
-        # From any thread: there is something to do.
-        # @return [void]
-        def wake
-          @wake.write_nonblock(".", exception: false)
-        rescue IOError
-          nil # it has ended
-        end
-
-        # @return [void]
-        def end
-          @ended = true
-          wake
-        end
-
-        # Also for a process that was forked meanwhile: closes the descriptors, says nothing.
-        # @return [void]
-        def close
-          [@commands, @listener, @waker, @wake].each { |each| each&.close }
+          open_waker
         end
 
         private
+
+        def links
+          [@commands, @listener]
+        end
 
         def now
           Process.clock_gettime(Process::CLOCK_MONOTONIC)
@@ -81,7 +60,7 @@ module Rondo
           open_links unless @outage.pausing?
           feed_links
           wait
-          [@commands, @listener].compact.each(&:turn)
+          links.compact.each(&:turn)
           @outage.over(@place.found) if whole?
         rescue Link::Broken => e
           give_up_links(e.message, e.is_a?(Link::Refused) && !@place.elsewhere?(e.message))
@@ -102,7 +81,7 @@ module Rondo
 
         # One without the other is of no use.
         def give_up_links(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
-          [@commands, @listener].each { |link| link&.close }
+          links.each { |link| link&.close }
           @mutex.synchronize do
             @subscriptions.forget_link
             @outbox.requeue(@commands.unanswered) if @commands

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+# What engines with a connection share: messages wait in an outbox, and a thread (pump.rb) moves them. What is called
+# here only queues and wakes the thread, which is started in the process that first needs it. Who includes it sets
+# @name, @log, @mutex and @changed, and has THREAD, a class Error, `begin_pump`, and `begin_anew`, which makes @outbox
+# and @outage and forgets @pid.
+# SPDX-License-Identifier: MIT
+
+require "rondo/pubsub/engine"
+
+module Rondo
+  module PubSub
+    # An engine whose messages wait for a connection.
+    module Queued
+      # Seconds that what is queued has at the end of the process.
+      # @api private
+      LAST_CHANCE = 2
+      # Seconds for the thread to end by itself: it may be waiting for a connection.
+      # @api private
+      FAREWELL = 0.1
+
+      # @param bytes [String]
+      # @return [Integer] CRC-16 as XMODEM has it, and so Redis Cluster and the keys of NATS
+      # @api private
+      def self.crc16(bytes)
+        bytes.each_byte.reduce(0) do |sum, byte|
+          8.times.reduce(sum ^ (byte << 8)) { |value, _| ((value << 1) ^ (value[15] * 0x1021)) & 0xffff }
+        end
+      end
+
+      # Begins to connect, without waiting for it.
+      # @return [void]
+      def start
+        queue { nil }
+      end
+
+      # @param seconds [Numeric]
+      # @return [void]
+      # @raise [Error] why there is no connection, in one line
+      def wait_until_connected(seconds)
+        start
+        wait_for(seconds) { @outage.here? } or
+          raise self.class::Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
+      end
+
+      # Waits for the answers to all that is queued.
+      # @param seconds [Numeric] at most
+      # @return [Integer] messages and commands that have not been answered by then; 0 in a child process
+      def flush(seconds)
+        return 0 unless @pid == Process.pid
+
+        wait_for(seconds) { @outbox.empty? }
+        @mutex.synchronize { @outbox.count }
+      end
+
+      # Nothing can be published any more. What is lost by that is a line in the log.
+      # @param seconds [Numeric] that what is queued has to leave
+      # @return [void]
+      def close(seconds = LAST_CHANCE)
+        return unless @pid == Process.pid
+
+        @mutex.synchronize { @closed = true }
+        lost = flush(seconds)
+        @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
+        @pump.end
+        @thread.join(FAREWELL) || @thread.kill
+      end
+
+      # @return [Boolean] whether the server is there, as far as is known
+      def connected?
+        @pid == Process.pid && @outage.here?
+      end
+
+      # @return [Integer] messages and commands that have no answer yet
+      def queued
+        @mutex.synchronize { @outbox.count }
+      end
+
+      # @return [String] without the password
+      def inspect
+        "#<#{self.class} #{@name}>"
+      end
+
+      private
+
+      # Runs the block under the mutex and wakes the thread. A Timeout of the caller waits for that: half a
+      # change would stay for ever.
+      def queue(&block)
+        Thread.handle_interrupt(Object => :never) { @mutex.synchronize { change(&block) } }
+      end
+
+      def change
+        return false if @closed && @pid == Process.pid
+
+        start_thread unless @pid == Process.pid
+        yield.tap { @pump.wake }
+      end
+
+      # In a process that was forked the parent's connections, threads and messages are not ours.
+      def start_thread
+        begin_anew if @pid
+        @pid = Process.pid
+        @pump = begin_pump
+        @thread = named_thread(self.class::THREAD) { @pump.run }
+        pid = @pid
+        at_exit { close if pid == Process.pid && !@closed }
+      end
+
+      def named_thread(name, &block)
+        Thread.new { Thread.handle_interrupt(Object => :immediate, &block) }.tap do |thread|
+          thread.name = name
+          thread.thread_variable_set(:fork_safe, true)
+        end
+      end
+
+      def wait_for(seconds)
+        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        @mutex.synchronize do
+          until (found = yield)
+            left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            return false unless left.positive?
+
+            @changed.wait(@mutex, left)
+          end
+          found
+        end
+      end
+
+      def drained
+        @outage.drained
+        @changed.broadcast
+      end
+    end
+  end
+end
