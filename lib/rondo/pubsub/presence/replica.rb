@@ -99,7 +99,7 @@ module Rondo
         return :entered unless room.enter(id, info)
 
         @bytes += cost - before
-        pend(room, id)
+        note_pending(room, id)
         gained(room, id) unless known
         :entered
       end
@@ -116,7 +116,7 @@ module Rondo
 
         @bytes += change
         room.local[id] = info
-        pend(room, id)
+        note_pending(room, id)
         :entered
       end
 
@@ -129,7 +129,7 @@ module Rondo
         return unless room.leave(id)
 
         @bytes -= Room.cost(id, info)
-        pend(room, id)
+        note_pending(room, id)
         lost(room, id, info, now + @limits.grace, now)
       end
 
@@ -248,7 +248,7 @@ module Rondo
       # ---- what changed here ----
 
       # Several changes at once are one message.
-      def pend(room, id)
+      def note_pending(room, id)
         (@pending[room.name] ||= {})[id] = true
       end
 
