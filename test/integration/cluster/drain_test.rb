@@ -22,12 +22,19 @@ class DrainTest < ClusterCase
     clients = [ask(server, "/slow")]
     server.wait_for_log(/^slow began$/)
     clients << ask(server, "/")
+    eventually("it waits in the queue") { queued(server.own_port).positive? }
     server.signal(signal)
     signal == "USR1" ? server.wait_for_log(/^- Worker 0 .*phase: 1$/) : wait_until_nothing_listens(server)
     write "go", ""
     clients.map { |client| end_of(client) }
   ensure
     clients.each(&:close)
+  end
+
+  # How many connections nobody has accepted: what the kernel shows in place of the bytes to read.
+  def queued(port)
+    listening = format(" 0100007F:%04X 00000000:0000 0A ", port)
+    File.foreach("/proc/net/tcp").sum { |line| line.include?(listening) ? line.split[4].split(":").last.hex : 0 }
   end
 
   def wait_until_nothing_listens(server)
