@@ -19,6 +19,8 @@ module Simulate
 
   # What the simulation wants to know of it.
   Streams::Tracks.class_eval do
+    attr_writer :copy_max
+
     def start_of(channel) = @tracks[channel] && (@tracks[channel].last || 0)
     def idle? = @tracks.empty? || (!held? && [@joining, @marking, @copies, @copying].none?(&:any?))
   end
@@ -167,6 +169,11 @@ module Simulate
     end
 
     private
+
+    def begin_anew
+      super
+      @tracks.copy_max = @simulated.copy_max
+    end
 
     def start_thread
       @pid = Process.pid

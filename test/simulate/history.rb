@@ -127,6 +127,8 @@ module Simulate
     FAULTS = %i[break break_old away flush older trim xdel full stuck clock late engine crash expire].freeze
     STEPS = 70
     # Of a rule with a time to live, milliseconds.
+    # Bytes of a copy that lacks the oldest messages.
+    COPY = 40
     TTL = 60_000
 
     attr_reader :machines, :clients, :redis, :old_links, :faults, :sent, :events, :sizes
@@ -143,6 +145,7 @@ module Simulate
       @base = base
       @redis = StreamsModel::Redis.new(base)
       @redis.page = @random.rand(5).zero? ? 5 : 1000
+      @redis.copy_max = COPY if @random.rand(5).zero?
       @old_links = []
       @clients = []
       @sent = Hash.new { |all, key| all[key] = [] }
@@ -185,7 +188,7 @@ module Simulate
 
     # Whether a copy of a hub may lack what Redis has.
     def limited?
-      @limit < 10_000 || @redis.page < 100
+      @limit < 10_000 || @redis.copy_max == COPY
     end
 
     private

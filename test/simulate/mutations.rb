@@ -48,6 +48,8 @@ module Simulate
     ["a copy may have holes", TRACKS, "two.previous if two.previous > one.id", "two.previous if two.previous > one.id + (1 << 60)"],
     ["a copy may lack the newest messages", TRACKS, "          holes << last if items.none? { |item| item.id == last }\n", ""],
     ["a copy may lack the oldest messages", TRACKS, "          holes << items.first.previous if items.any?\n", ""],
+    ["a copy has only its newest page", TRACKS, "next read_copy(track, whole) if more.zero? || room <= 0", "next read_copy(track, whole)"],
+    ["a copy goes on where it began", TRACKS, "ask_copy(commands, track, found.last.first.to_i - 1, room, whole)", "ask_copy(commands, track, found.first.first.to_i - 1, room, whole)"],
     ["a copy that the hub does not take is forgotten", TRACKS, "items) or ask_again(track)", "items)"],
     ["a copy is read of a channel that is not confirmed", TRACKS, "next unless !@copying[channel] && yield(number)", "next if @copying[channel]"],
     # ---- publishing ----
@@ -67,6 +69,8 @@ module Simulate
     ["the script writes twice", SCRIPTS, "if written >= number then return 0 end", ""],
     ["the script lets a message overtake", SCRIPTS, "if written < before and before > tonumber(ARGV[10])", "if false"],
     ["the script trims nothing by age", SCRIPTS, "redis.call('XTRIM', KEYS[5]", "local _ = ('XTRIM'"],
+    ["the script reads every copy from its newest message on", SCRIPTS, "newest and ARGV[3] or", "newest and '+' or"],
+    ["the script gives more bytes than were asked for", SCRIPTS, "bytes + #fields[6] > limit", "bytes + #fields[6] > limit * 2"],
     ["the script keeps one message more", SCRIPTS, "'MAXLEN', size,", "'MAXLEN', size + 1,"],
     # ---- the hub, in the model: the test of the twins notices them, too ----
     ["a replay may lack the oldest messages", HUB, "since != 0 && since < record.floor ? :gap : :whole", ":whole"],

@@ -72,7 +72,9 @@ class RedisModelTest < Minitest::Test
 
   def read(channel)
     after = @model.streams[channel].sample(random: @random)&.id || 0
-    same("READ", Scripts::READ, [*@keys.times, *@keys.of(channel)], [@known, after, %w[next newest].sample(random: @random)])
+    upto = [@model.streams[channel].sample(random: @random)&.id, "+", "+"].compact.sample(random: @random)
+    words = [@known, after, upto, [20, Scripts::PAGE].sample(random: @random), %w[next newest].sample(random: @random)]
+    same("READ", Scripts::READ, [*@keys.times, *@keys.of(channel)], words)
   end
 
   def delete(channel)

@@ -74,7 +74,8 @@ module StreamsModel
   class Redis
     Row = Struct.new(:id, :previous, :kind, :text)
 
-    attr_accessor :is_full, :now, :page
+    # @return [Integer] messages of an answer; bytes of the copies that servers ask for
+    attr_accessor :is_full, :now, :page, :copy_max
     attr_reader :ever, :streams, :clock, :erased
     # @return [Integer] how often a message that somebody deleted looked like one that was lost when Redis went back
     attr_reader :doubts
@@ -83,6 +84,7 @@ module StreamsModel
     def initialize(now = 1_000_000)
       @now = now
       @page = 5
+      @copy_max = Scripts::PAGE
       @doubts = 0
       @ever = Hash.new { |all, channel| all[channel] = [] }
       @erased = Hash.new { |all, channel| all[channel] = [] }
@@ -220,12 +222,22 @@ module StreamsModel
       "\0rondo #{@began} #{row.previous} #{row.id} #{row.kind}\n".b
     end
 
-    def read(keys, _known, after, which)
+    def read(keys, _known, after, upto, bytes, which)
       channel = keys[2].split(":m:", 2).last
-      rows = @streams[channel].select { |row| row.id > after.to_i }
-      page = which == "newest" ? rows.last(@page).reverse : rows.first(@page)
+      rows = @streams[channel].select { |row| row.id > after.to_i && (upto == "+" || row.id <= upto.to_i) }
+      rows.reverse! if which == "newest"
+      page = fitting(rows.first(@page), bytes.to_i)
       found = page.map { |row| [row.id.to_s, row.previous.to_s, row.kind, row.text.dup] }
-      [@began.to_s, @clock.to_s, [@now, @clock].max.to_s, @last[channel].to_s, rows.size > @page ? 1 : 0, found]
+      [@began.to_s, @clock.to_s, [@now, @clock].max.to_s, @last[channel].to_s, rows.size > page.size ? 1 : 0, found]
+    end
+
+    def fitting(rows, limit)
+      bytes = 0
+      rows.take_while do |row|
+        fits = bytes.zero? || bytes + row.text.bytesize <= limit
+        bytes += row.text.bytesize + 1
+        fits
+      end
     end
   end
 

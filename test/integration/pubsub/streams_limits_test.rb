@@ -49,6 +49,17 @@ class StreamsLimitsTest < StreamsCase
     a.wait_for_log(/the queue is empty again; 100 messages or commands were lost/)
   end
 
+  def test_a_copy_of_several_pages
+    a, reader = server_with_reader("first")
+    reader.close
+    assert_equal "1990", get(a, "/?many=kept:x:1990").body
+    eventually("all of them") { length_of("kept:x") == 1991 }
+    reader.open(server, "kept:x")
+    reader.read_until { reader.seen.size == 1991 }
+    assert_equal ["first", *(0...1990).map(&:to_s)], reader.seen
+    assert_equal 0, reader.resets
+  end
+
   # The oldest messages go; the newest stays, however long it is. Redis counts anew when the limit is new, or when the
   # channel went on without one.
   def test_bytes_of_a_channel

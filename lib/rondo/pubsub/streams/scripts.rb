@@ -23,8 +23,9 @@ module Rondo
       # Scripts and the names of keys.
       # @api private
       module Scripts
-        # Bytes of messages in one answer.
+        # Bytes of messages in one answer, and how many: while Redis runs a script, it serves nobody else.
         PAGE = 4 << 20
+        PAGE_MESSAGES = 1000
         # Seconds that Redis knows the last number of a publisher: longer than any outage that it survives.
         PUBLISHER_TTL = 7 * 86_400
         # Milliseconds that the last id of a channel is known at least.
@@ -98,21 +99,22 @@ module Rondo
           return tonumber(id)
         LUA
 
-        # KEYS: begin, clock, m, s. ARGV: highest id known, after which id, "newest" or "next". Answers with begin,
-        # clock, time, last id of the channel, whether there is more, and messages: id, the one before, kind, text.
-        # "newest" gives the newest ones that fit, "next" those that follow.
+        # KEYS: begin, clock, m, s. ARGV: highest id known, after which id, up to which ("+": all), bytes of messages,
+        # "newest" or "next". Answers with begin, clock, time, last id of the channel, whether there is more, and
+        # messages: id, the one before, kind, text. "newest" gives the newest ones that fit, the last one first, "next"
+        # those that follow.
         READ = (TIMES + <<~LUA).freeze
-          local newest = ARGV[3] == 'newest'
-          local after = tonumber(ARGV[2])
+          local newest = ARGV[5] == 'newest'
+          local after, limit = tonumber(ARGV[2]), tonumber(ARGV[4])
           local last = redis.call('GET', KEYS[3]) or '0'
-          local found, bytes, from, more = {}, 0, newest and '+' or text(after + 1), 0
+          local found, bytes, from, more = {}, 0, newest and ARGV[3] or text(after + 1), 0
           repeat
             local page = newest and redis.call('XREVRANGE', KEYS[4], from, text(after + 1), 'COUNT', 64)
-                                 or redis.call('XRANGE', KEYS[4], from, '+', 'COUNT', 64)
+                                 or redis.call('XRANGE', KEYS[4], from, ARGV[3], 'COUNT', 64)
             for _, entry in ipairs(page) do
               local id = string.match(entry[1], '%d+')
               local fields = entry[2]
-              if bytes > 0 and bytes + #fields[6] > #{PAGE} then more = 1 break end
+              if #found == #{PAGE_MESSAGES} or bytes > 0 and bytes + #fields[6] > limit then more = 1 break end
               bytes = bytes + #fields[6] + 1
               found[#found + 1] = { id, fields[2], fields[4], fields[6] }
               from = newest and text(id - 1) or text(id + 1)

@@ -47,9 +47,11 @@ module Rondo
 
         # @param keys [Scripts::Keys]
         # @param outlet [#item, #give] the hub: false when it does not take it
-        def initialize(keys, outlet)
+        # @param copy_max [Integer] bytes of the messages of a copy; one message may be above
+        def initialize(keys, outlet, copy_max: Scripts::PAGE)
           @keys = keys
           @outlet = outlet
+          @copy_max = copy_max
           @tracks = {}
           @seen = 0
           @filled = []
@@ -237,8 +239,8 @@ module Rondo
           end
         end
 
-        def read(commands, track, after, which, &block)
-          ask_script(commands, Scripts::READ, [*@keys.times, *@keys.of(track.channel)], [@seen, after, which], &block)
+        def read(commands, track, *words, &block)
+          ask_script(commands, Scripts::READ, [*@keys.times, *@keys.of(track.channel)], [@seen, *words], &block)
         end
 
         # ---- what is missing ----
@@ -273,7 +275,7 @@ module Rondo
         def ask_next(commands, channel, after)
           track = @tracks[channel] or return
           @reading[track] = true
-          read(commands, track, after, "next") { |reply| filled(track, after, reply) }
+          read(commands, track, after, "+", Scripts::PAGE, "next") { |reply| filled(track, after, reply) }
         end
 
         def filled(track, after, reply)
@@ -371,7 +373,21 @@ module Rondo
             @copying[channel] = true
             track = @tracks[channel]
             track.recent = []
-            read(commands, track, 0, "newest") { |reply| read_copy(track, reply) }
+            ask_copy(commands, track, "+", @copy_max)
+          end
+        end
+
+        # Page by page, from the newest message on. `whole`: the answer to the first page, with the messages of all.
+        def ask_copy(commands, track, upto, room, whole = nil)
+          read(commands, track, 0, upto, room, "newest") do |reply|
+            next unless @tracks[track.channel].equal?(track)
+
+            more, found = reply.last(2)
+            whole ? whole.last.concat(found) : whole = reply
+            room -= found.sum { |*, text| text.bytesize + 1 }
+            next read_copy(track, whole) if more.zero? || room <= 0
+
+            ask_copy(commands, track, found.last.first.to_i - 1, room, whole)
           end
         end
 

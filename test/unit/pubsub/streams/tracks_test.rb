@@ -157,6 +157,36 @@ class StreamsTracksTest < Minitest::Test
     assert_equal %w[newest], @server.asked.map(&:last) & %w[newest next]
   end
 
+  # So that Redis serves others between them. The last page has what is trimmed meanwhile no more.
+  def test_a_copy_is_read_page_by_page
+    follow("x")
+    publish("x", *("1".."12"))
+    calm
+    @server.copy("x")
+    calm
+    assert_equal [[*"1".."12"]], @server.copies.map { |_, _, items| items.map(&:text) }
+    assert_equal 3, @server.asked.count { |words| words.last == "newest" }
+    @server.copy("x")
+    @server.feed
+    %i[execute take].each { |which| @server.step(which) }
+    @redis.erase("x") { |row, _| row.text.to_i <= 4 }
+    calm
+    assert_equal [*"5".."12"], @server.copies.last[2].map(&:text)
+    assert_equal @redis.ever["x"][3].id, @server.copies.last[1]
+  end
+
+  # And at least one message of each page.
+  def test_a_copy_has_so_many_bytes
+    follow("x")
+    publish("x", *("1".."12").map { |number| number.rjust(10) })
+    calm
+    @server.tracks.instance_variable_set(:@copy_max, 80)
+    @server.copy("x")
+    calm
+    assert_equal [*"5".."12"], @server.copies.last[2].map { |item| item.text.strip }
+    assert_equal @redis.ever["x"][3].id, @server.copies.last[1]
+  end
+
   # Another server publishes again what this one has already, and is forgotten meanwhile.
   def test_what_was_held_comes_once_though_nobody_follows_it
     follow("x")
