@@ -73,7 +73,7 @@ module Simulate
 
     def execute
       words = @out.shift or return
-      @subscribed_at[words.last] = @redis.clock if words.first == "SUBSCRIBE"
+      @subscribed_at[words.last] = @redis.highest if words.first == "SUBSCRIBE"
       reply = @redis.execute(words, self)
       push_reply(reply) unless reply == :pushed
     end

@@ -259,7 +259,7 @@ module Simulate
     # From SUBSCRIBE on, if it came before that; else from where the channel is.
     def note_start(machine, channel, seen)
       start = machine.start_of(channel) or return
-      return seen.first_at ||= @redis.clock if start.zero?
+      return seen.first_at ||= @redis.highest if start.zero?
 
       at = machine.engine.pump.listener&.subscribed_at.to_h[channel] if seen.first_at
       seen.start = at ? [at, seen.first_at].max : start

@@ -71,6 +71,7 @@ module Simulate
     ["the script trims nothing by age", SCRIPTS, "redis.call('XTRIM', KEYS[5]", "local _ = ('XTRIM'"],
     ["the script reads every copy from its newest message on", SCRIPTS, "newest and ARGV[3] or", "newest and '+' or"],
     ["the script gives more bytes than were asked for", SCRIPTS, "bytes + #fields[6] > limit", "bytes + #fields[6] > limit * 2"],
+    ["the script takes a Redis whose clock went back for the same", SCRIPTS, "local lost = clock < tonumber(ARGV[1]) or known(at)", "local lost = known(at)"],
     ["the script keeps one message more", SCRIPTS, "'MAXLEN', size,", "'MAXLEN', size + 1,"],
     # ---- the hub, in the model: the test of the twins notices them, too ----
     ["a replay may lack the oldest messages", HUB, "since != 0 && since < record.floor ? :gap : :whole", ":whole"],

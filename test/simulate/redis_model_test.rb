@@ -58,6 +58,7 @@ class RedisModelTest < Minitest::Test
     when 15 then delete(channel)
     when 16 then flush if @random.rand(10).zero?
     when 17 then @known += @random.rand(2 * TTL * 1000)
+    when 18 then check(channel, count)
     end
   end
 
@@ -75,6 +76,12 @@ class RedisModelTest < Minitest::Test
     upto = [@model.streams[channel].sample(random: @random)&.id, "+", "+"].compact.sample(random: @random)
     words = [@known, after, upto, [20, Scripts::PAGE].sample(random: @random), %w[next newest].sample(random: @random)]
     same("READ", Scripts::READ, [*@keys.times, *@keys.of(channel)], words)
+  end
+
+  def check(channel, count)
+    newest, at = Array.new(2) { [*@model.ever[channel].last(3), *@model.streams[channel].last(3)].map(&:id).push(0).sample(random: @random) }
+    words = [[1, @known].sample(random: @random), (count / 3) - @random.rand(9), at, newest]
+    same("CHECK", Scripts::CHECK, [*@keys.times, @keys.by("p#{@random.rand(2)}"), *@keys.of(channel)], words)
   end
 
   def delete(channel)

@@ -77,6 +77,12 @@ module StreamsModel
     # @return [Integer] messages of an answer; bytes of the copies that servers ask for
     attr_accessor :is_full, :now, :page, :copy_max
     attr_reader :ever, :streams, :clock, :erased
+
+    # @return [Integer] the highest id that it ever gave: a Redis that lost all does not know it
+    def highest
+      @ever.each_value.filter_map { |rows| rows.last&.id }.push(@clock).max
+    end
+
     # @return [Integer] how often a message that somebody deleted looked like one that was lost when Redis went back
     attr_reader :doubts
 
@@ -189,7 +195,7 @@ module StreamsModel
 
     def check(keys, known, number, at, newest)
       channel = keys[3].split(":m:", 2).last.to_s
-      lost = at > @began && @by.fetch(keys[2], -1) < number
+      lost = @clock < known || (at > @began && @by.fetch(keys[2], -1) < number)
       @doubts += 1 if !lost && newest > @began && @erased[channel].include?(newest)
       if newest > @began && @streams[channel].none? { |row| row.id == newest }
         lost ||= @last[channel] < newest || @streams[channel].any? { |row| row.id < newest }

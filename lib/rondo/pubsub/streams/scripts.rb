@@ -130,13 +130,14 @@ module Rondo
         MEMORY = LAST_TTL * 1000 / 2
 
         # KEYS: begin, clock, by, m, s. ARGV: highest id known, last number of the publisher that was acknowledged, its
-        # id, last message of the channel that was delivered. A Redis that lacks one of them went back, as a replica
-        # does that was behind when it became the master: it begins anew, and everybody is told. Answers: begin.
+        # id, last message of the channel that was delivered. A Redis that lacks one of them, or whose last id is below
+        # the highest, went back, as a replica does that was behind when it became the master: it begins anew, and
+        # everybody is told. Answers: begin.
         CHECK = (TIMES + <<~LUA).freeze
           local number, at, newest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
           local function known(id) return id > began and now - id < #{MEMORY} end
           local written = tonumber(redis.call('HGET', KEYS[3], 'number') or -1)
-          local lost = known(at) and written < number
+          local lost = clock < tonumber(ARGV[1]) or known(at) and written < number
           if known(newest) and #redis.call('XRANGE', KEYS[5], ARGV[4], ARGV[4]) == 0 then
             lost = lost or tonumber(redis.call('GET', KEYS[4]) or 0) < newest
             lost = lost or #redis.call('XRANGE', KEYS[5], '-', ARGV[4], 'COUNT', 1) > 0
