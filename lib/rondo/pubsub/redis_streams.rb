@@ -66,6 +66,7 @@ module Rondo
       # @yieldparam result [Integer, Boolean] its id, or as {Redis#publish}
       # @return [Boolean] as {Redis#publish}
       def publish(channel, message, terms = nil, &block)
+        return false if passing?(channel)
         return push_kept(channel, message, terms, block) if terms
 
         # What looks like a message of a stream is packed, so that nobody can pretend.
