@@ -64,8 +64,9 @@ module Rondo
         return unless @pid == Process.pid
 
         @mutex.synchronize { @closed = true }
+        hurry unless @outage.here?
         lost = flush(seconds)
-        @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
+        @log.error "! #{@name}: #{lost} messages were not sent#{@outage.more_lost}" if lost.positive?
         @pump.end
         @thread.join(FAREWELL) || @thread.kill
       end
@@ -116,6 +117,12 @@ module Rondo
         @thread = named_thread(self.class::THREAD) { @pump.run }
         pid = @pid
         at_exit { close if pid == Process.pid && !@closed }
+      end
+
+      # The pause before the next attempt may be longer than the time that is left.
+      def hurry
+        @outage.hurry
+        @pump.wake
       end
 
       def named_thread(name, &block)

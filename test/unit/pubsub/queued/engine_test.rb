@@ -54,11 +54,21 @@ class QueuedEngineTest < Minitest::Test
     end
   end
 
+  def test_close_says_what_is_lost_in_one_line
+    each_engine do |engine|
+      5.times { engine.publish("news", "message") }
+      @log.string = +""
+      engine.close(0)
+      assert_equal ["3 messages were not sent; 2 messages or commands were lost before, because the queue was full"],
+                   @log.string.scan(/^! \S.*?: (\d.*)$/).flatten
+    end
+  end
+
   private
 
   def each_engine
     ENGINES.each_value do |make|
-      @log.truncate(0)
+      @log.string = +""
       @engine = make.call(@port.number, queue: 3, log: Rondo::Logger.new(io: @log))
       yield @engine
       @engine.close(0)
