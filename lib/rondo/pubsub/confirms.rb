@@ -25,7 +25,7 @@ module Rondo
       # @!attribute token [Integer]
       # @!attribute due [Float] seconds of the monotonic clock
       # @!attribute block [Proc, nil]
-      # @!attribute changed [ConditionVariable, nil] where there is no block
+      # @!attribute changed [ConditionVariable, #signal, nil] where there is no block
       # @!attribute result [Integer, Boolean, Symbol, nil]
       Wait = Struct.new(:token, :due, :block, :changed, :result)
 
@@ -74,12 +74,13 @@ module Rondo
 
       # @param seconds [Numeric]
       # @param block [Proc, nil] gets the result, on a thread of its own
+      # @param listener [#signal, nil] is told instead of one who is in {#await}
       # @return [Wait, nil] nil: too many wait
-      def add(seconds, block)
+      def add(seconds, block, listener = nil)
         @mutex.synchronize do
           next if @waits.size >= MOST
 
-          wait = Wait.new(next_token, now + seconds, block, block ? nil : ConditionVariable.new)
+          wait = Wait.new(next_token, now + seconds, block, block ? nil : listener || ConditionVariable.new)
           call_by(wait.due) if block
           @waits[wait.token] = wait
         end
