@@ -13,6 +13,8 @@ require "rondo/pubsub/redis"
 module Rondo
   # Engines: the default one, those that are attached, and the subscriptions they are notified of.
   module PubSub
+    autoload :RedisStreams, "rondo/pubsub/redis_streams"
+
     # Subscribers of this server, and no others. It is told nothing.
     # @api private
     class BuiltIn < Engine
