@@ -89,6 +89,12 @@ module Rondo
       end
 
       # @api private
+      # @return [Integer] seconds of the clock by which names expire
+      def second
+        Time.now.to_i
+      end
+
+      # @api private
       # @param secrets [String, Array<String>]
       # @return [Array<String>]
       # @raise [ArgumentError] one line, without the secret

@@ -60,7 +60,7 @@ module Rondo
       end
 
       def end_due
-        now = Time.now.to_i
+        now = Signed.second
         due = @mutex.synchronize { @clients.select { |second, _| second < now }.flat_map { |_, clients| clients.keys } }
         due.each { |client| client.close(CODE) }
       end
