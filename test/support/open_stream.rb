@@ -30,6 +30,14 @@ class OpenStream
     heard?(words, 60)
   end
 
+  # @return [Boolean] whether the server ends it, before these seconds of silence
+  def ended?(seconds)
+    @text << @socket.readpartial(65_536) while @socket.wait_readable(seconds)
+    false
+  rescue EOFError
+    true
+  end
+
   def close
     @socket.close
   end

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "control/reply.h"
 #include "system/socket.h"
 
@@ -25,6 +26,7 @@ typedef struct rd_command {
     rd_commands *commands;
     rd_request *request;
     uint64_t id;
+    bool is_taken; /* the process has its body */
 } rd_command;
 
 static void end_command(rd_command *command) {
@@ -35,35 +37,54 @@ static void end_command(rd_command *command) {
     rd_free(command);
 }
 
+/* Nothing is done with a body that the process does not have. `why` needs no escapes. */
+static void refuse_body(rd_request *request, int status, const char *why) {
+    rd_buffer text = {0};
+    rd_text_add(&text, "{ \"error\": \"%s\", \"published\": 0 }\n", why);
+    rd_reply(request, status, RD_REPLY_JSON, &text);
+    rd_buffer_clear(&text);
+}
+
+static void end_without_answer(rd_command *command, int status, const char *why) {
+    if (command->request->body.size > 0 && !command->is_taken) {
+        refuse_body(command->request, status, why);
+    } else {
+        rd_reply_error(command->request, status, why);
+    }
+    end_command(command);
+}
+
 static void on_no_answer(rd_timer *timer) {
     rd_command *command = RD_CONTAINER(timer, rd_command, timer);
-    rd_reply_error(command->request, 504, "the process did not answer: Ruby may be stuck");
-    end_command(command);
+    end_without_answer(command, 504, "the process did not answer: Ruby may be stuck");
 }
 
 void rd_commands_give_up(rd_commands *commands) {
     while (!rd_list_is_empty(&commands->waiting)) {
         rd_command *command = RD_CONTAINER(commands->waiting.next, rd_command, in_waiting);
-        rd_reply_error(command->request, 503, "the server is stopping");
-        end_command(command);
+        end_without_answer(command, 503, "the server is stopping");
     }
 }
 
-static bool send_line(rd_commands *commands, uint64_t id, const char *verb) {
+static bool send_line(rd_commands *commands, uint64_t id, const char *verb, int64_t more_ms) {
     char line[64];
-    int len = snprintf(line, sizeof(line), "%" PRIu64 " %s\n", id, verb);
+    char more[24] = "";
+    if (more_ms > 0) snprintf(more, sizeof(more), " %" PRId64, more_ms);
+    int len = snprintf(line, sizeof(line), "%" PRIu64 " %s%s\n", id, verb, more);
     if (commands->process.fd < 0) return false;
     return send(commands->process.fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL) == len;
 }
 
-void rd_commands_ask(rd_commands *commands, rd_request *request, const char *verb) {
+void rd_commands_ask(rd_commands *commands, rd_request *request, const char *verb,
+                     int64_t more_ms) {
     const bool has_body = request->body.size > 0;
     if (has_body && commands->bodies >= RD_COMMAND_BODIES_MAX) {
-        rd_reply_error(request, 503, "too many requests wait for the process");
+        refuse_body(request, 503, "too many requests wait for the process");
         return;
     }
-    if (!send_line(commands, ++commands->last_id, verb)) {
-        rd_reply_error(request, 503, "the process no longer takes commands");
+    if (!send_line(commands, ++commands->last_id, verb, more_ms)) {
+        const char *why = "the process no longer takes commands";
+        has_body ? refuse_body(request, 503, why) : rd_reply_error(request, 503, why);
         return;
     }
     rd_command *command = rd_alloc_zero(sizeof(*command));
@@ -74,7 +95,7 @@ void rd_commands_ask(rd_commands *commands, rd_request *request, const char *ver
     rd_request_ref(request);
     rd_timer_init(&command->timer, on_no_answer);
     rd_timer_set(&commands->loop->timers, &command->timer,
-                 commands->loop->now_ms + (uint64_t)commands->timeout_ms);
+                 commands->loop->now_ms + (uint64_t)(commands->timeout_ms + more_ms));
     rd_list_append(&commands->waiting, &command->in_waiting);
 }
 
@@ -87,9 +108,11 @@ static rd_command *find_command(const rd_commands *commands, uint64_t id) {
     return NULL;
 }
 
-const rd_body *rd_commands_body(const rd_commands *commands, uint64_t id) {
-    const rd_command *command = find_command(commands, id);
-    return command != NULL ? &command->request->body : NULL;
+const rd_body *rd_commands_body(rd_commands *commands, uint64_t id) {
+    rd_command *command = find_command(commands, id);
+    if (command == NULL) return NULL;
+    command->is_taken = true;
+    return &command->request->body;
 }
 
 static void take_answer(rd_commands *commands, uint64_t id, int status, const char *bytes,
@@ -156,7 +179,7 @@ static void on_process(rd_source *source, unsigned ready) {
 }
 
 bool rd_commands_send(rd_commands *commands, const char *verb) {
-    return send_line(commands, 0, verb);
+    return send_line(commands, 0, verb, 0);
 }
 
 int rd_commands_open(rd_commands *commands, rd_loop *loop, int64_t timeout_ms, int *process_fd) {

@@ -34,12 +34,13 @@ void rd_commands_close(rd_commands *commands);
 /* Passes a verb on and does not wait. Returns false when the process does not take it. */
 bool rd_commands_send(rd_commands *commands, const char *verb);
 
-/* Passes a verb on. The request is answered with the process' answer, or an error: also when
- * RD_COMMAND_BODIES_MAX wait. */
-void rd_commands_ask(rd_commands *commands, rd_request *request, const char *verb);
+/* Passes a verb on, and `more_ms` if it is not 0: so much later than others it may be answered. The
+ * request is answered with the process' answer, or an error: also when RD_COMMAND_BODIES_MAX wait.
+ * The error says `"published": 0` if the process has never asked for the body. */
+void rd_commands_ask(rd_commands *commands, rd_request *request, const char *verb, int64_t more_ms);
 
 /* The body of a request that still waits for the answer `id`, or NULL. */
-const rd_body *rd_commands_body(const rd_commands *commands, uint64_t id);
+const rd_body *rd_commands_body(rd_commands *commands, uint64_t id);
 
 /* Answers all waiting requests with an error, because no answer will come. */
 void rd_commands_give_up(rd_commands *commands);

@@ -43,20 +43,53 @@ struct rd_control {
 
 /* ---- pages ---- */
 
-/* Reads `NAME=NUMBER` of the query; 0 if it is missing. `name` has its equals sign. */
-static uint64_t number_in_query(const rd_request *request, rd_slice name) {
+/* Finds `NAME=VALUE` of the query. `name` has its equals sign. */
+static bool find_in_query(const rd_request *request, rd_slice name, rd_slice *value) {
     rd_slice query = rd_request_slice(request, request->head.query);
-    for (size_t at = 0; at + name.len < query.len; at++) {
+    for (size_t at = 0; at + name.len <= query.len; at++) {
         if (at > 0 && query.ptr[at - 1] != '&') continue;
         if (memcmp(query.ptr + at, name.ptr, name.len) != 0) continue;
-        uint64_t seconds = 0;
-        for (at += name.len; at < query.len && seconds < 1000000; at++) {
-            if (query.ptr[at] < '0' || query.ptr[at] > '9') break;
-            seconds = seconds * 10 + (uint64_t)(query.ptr[at] - '0');
-        }
-        return seconds;
+        const char *begin = query.ptr + at + name.len;
+        const size_t left = query.len - at - name.len;
+        const char *end = left > 0 ? memchr(begin, '&', left) : NULL;
+        *value = rd_slice_of(begin, end != NULL ? (size_t)(end - begin) : left);
+        return true;
     }
-    return 0;
+    return false;
+}
+
+/* Reads `NAME=NUMBER` of the query; 0 if it is missing. */
+static uint64_t number_in_query(const rd_request *request, rd_slice name) {
+    rd_slice value;
+    uint64_t number = 0;
+    if (!find_in_query(request, name, &value)) return 0;
+    for (size_t at = 0; at < value.len && number < 1000000; at++) {
+        if (value.ptr[at] < '0' || value.ptr[at] > '9') break;
+        number = number * 10 + (uint64_t)(value.ptr[at] - '0');
+    }
+    return number;
+}
+
+#define CONFIRM_MS_MOST 30000
+
+/* Reads seconds, such as 5 or 0.25. Returns milliseconds, or -1. */
+static int64_t read_seconds(rd_slice text) {
+    int64_t ms = 0;
+    int digits = 0, decimals = -1;
+    for (size_t at = 0; at < text.len; at++) {
+        if (text.ptr[at] == '.' && decimals < 0 && digits > 0) {
+            decimals = 0;
+        } else if (text.ptr[at] >= '0' && text.ptr[at] <= '9' && decimals < 3 && digits < 9) {
+            ms = ms * 10 + (text.ptr[at] - '0');
+            digits++;
+            if (decimals >= 0) decimals++;
+        } else {
+            return -1;
+        }
+    }
+    if (digits == 0 || decimals == 0) return -1;
+    for (int left = decimals < 0 ? 0 : decimals; left < 3; left++) ms *= 10;
+    return ms;
 }
 
 static void show_live(rd_control *control, rd_request *request) {
@@ -139,6 +172,25 @@ static const rd_page *find_page(rd_slice path) {
     return NULL;
 }
 
+/* How long a request waits for the engine, by `confirm=`: 0 if it does not. Returns false if it was
+ * refused. */
+static bool take_confirm(rd_request *request, int verb, int64_t *ms) {
+    rd_slice text;
+    *ms = 0;
+    if (verb != RD_VERB_PUBLISH || !find_in_query(request, RD_SLICE("confirm="), &text))
+        return true;
+    *ms = read_seconds(text);
+    if (*ms > 0 && *ms <= CONFIRM_MS_MOST) return true;
+    rd_reply_error(request, 400, "confirm must be seconds, from 0.001 to 30");
+    return false;
+}
+
+static void ask(rd_control *control, rd_request *request, int verb) {
+    int64_t more_ms;
+    if (!take_confirm(request, verb, &more_ms)) return;
+    rd_commands_ask(&control->commands, request, rd_verb_table[verb].path, more_ms);
+}
+
 static void carry_out(rd_control *control, rd_request *request, int verb) {
     const rd_verb_info *row = &rd_verb_table[verb];
     if (!(control->verbs & 1u << verb)) {
@@ -148,7 +200,7 @@ static void carry_out(rd_control *control, rd_request *request, int verb) {
                  is_free ? ": the server runs without workers" : "");
         rd_reply_error(request, 404, why);
     } else if (row->answers) {
-        rd_commands_ask(&control->commands, request, row->path);
+        ask(control, request, verb);
     } else if (rd_commands_send(&control->commands, row->path)) {
         rd_reply_ok(request);
     } else {

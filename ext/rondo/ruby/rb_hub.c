@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "system/fd.h"
 #include "cluster/hub_thread.h"
+#include "pubsub/glob.h"
 #include "ruby/rb_error.h"
 #include "ruby/rb_gvl.h"
 #include "ruby/rb_message.h"
@@ -303,11 +304,23 @@ static VALUE hub_restore(VALUE self, VALUE fd) {
     return rd_hub_thread_restore(hub_of(self), NUM2INT(fd)) == 0 ? Qtrue : Qfalse;
 }
 
+/* matches?(pattern, name): as rules of the history and subscriptions match. @return [Boolean] */
+static VALUE hub_matches(VALUE self, VALUE pattern, VALUE name) {
+    (void)self;
+    StringValue(pattern);
+    StringValue(name);
+    const bool is_match = rd_glob_matches(rd_slice_of_string(pattern), rd_slice_of_string(name));
+    RB_GC_GUARD(pattern);
+    RB_GC_GUARD(name);
+    return is_match ? Qtrue : Qfalse;
+}
+
 void rd_init_hub(VALUE rondo) {
     VALUE hub = rb_define_class_under(rondo, "Hub", rb_cObject);
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     VALUE core = rb_define_class_under(hub, "Core", rb_cObject);
     rb_define_alloc_func(core, hub_allocate);
+    rb_define_singleton_method(core, "matches?", hub_matches, 2);
     rb_define_method(core, "initialize", hub_initialize, 5);
     rb_define_method(core, "start", hub_start, 0);
     rb_define_method(core, "stop", hub_stop, 0);

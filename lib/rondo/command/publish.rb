@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # `rondo publish CHANNEL MESSAGE`: publishes through the control server of a running server. Exit code 0, or 1 with one
-# line on standard error.
+# line on standard error. With --confirm the id of a message that is kept is on standard output.
 # SPDX-License-Identifier: MIT
 
 require "rondo/command/running_server"
@@ -34,7 +34,7 @@ module Rondo
       raise Error, "the message is missing; - reads it from standard input" unless message
       raise Error, "too many arguments: #{rest.join(" ")}" if rest.any?
 
-      publisher.publish(text(channel, "the channel"), text(message == "-" ? read : message, "the message"))
+      publish(text(channel, "the channel"), text(message == "-" ? read : message, "the message"))
       0
     rescue OptionParser::ParseError, Error, Publisher::Error => e
       CommandLine.fail_with(e, parser, @err)
@@ -55,11 +55,21 @@ module Rondo
         options.banner = "Usage: rondo publish CHANNEL MESSAGE [options]\n\nMESSAGE: text, or - for standard input\n\n"
         options.require_exact = true
         @server.define(options)
+        options.on("--confirm SECONDS", Float, "wait until the engine has the message; print its id if it is " \
+                                               "kept") { |seconds| @confirm = seconds }
         options.on("-h", "--help", "show this text") do
           @out.puts options.help
           @done = 0
         end
       end
+    end
+
+    # @return [void]
+    def publish(channel, message)
+      id = publisher.publish(channel, message, confirm: @confirm)
+      @out.puts id if id.is_a?(Integer)
+    rescue ArgumentError => e
+      raise Error, e.message
     end
 
     def publisher

@@ -9,7 +9,7 @@ require "json"
 require "securerandom"
 require "socket"
 require "rondo"
-require "rondo/pubsub/outside/publication"
+require "rondo/pubsub/outside/publications"
 
 module Rondo
   # Opens, starts and ends the control server, and carries out its verbs.
@@ -144,7 +144,7 @@ module Rondo
       @process = process
       @token = token
       @log = log
-      @publication = Publication.new(log, longest: longest)
+      @publications = publications(longest, answer_timeout_ms)
       @writing = Mutex.new
       @core = Core.new(scoreboard, { token: token, cluster: cluster, room: room, verbs: verbs(data_only),
                                      versions: JSON.generate(Control.versions), about: Control.labels,
@@ -252,6 +252,12 @@ module Rondo
 
     private
 
+    def publications(longest, answer_timeout_ms)
+      fetch = ->(id) { @core.body(id) }
+      Publications.new(Publication.new(longest: longest), answer_timeout_ms / 1000.0,
+                       log: @log, fetch: fetch, reply: method(:reply))
+    end
+
     # @return [IO] from which another process can read a short text
     def pipe_of(text)
       out, into = IO.pipe
@@ -291,8 +297,8 @@ module Rondo
     # One line for each verb; the native thread closes its end when it ends.
     def work
       while (line = @lines.gets)
-        id, verb = line.split
-        next publish(id) if verb == "publish"
+        id, verb, more_ms = line.split
+        next @publications.add(id, more_ms && (more_ms.to_i / 1000.0)) if verb == "publish"
 
         result = answer(verb)
         reply(id, *result) unless id == "0"
@@ -300,35 +306,11 @@ module Rondo
     rescue IOError, SystemCallError
       nil # closed from this side
     ensure
-      @publications&.close
+      @publications.close
     end
 
     def reply(id, status, text)
       @writing.synchronize { @lines.write("#{id} #{status} #{text.bytesize}\n", text) }
-    end
-
-    # On a thread of its own: an engine must not keep verbs from being carried out.
-    def publish(id)
-      @publications ||= Thread::Queue.new.tap do |ids|
-        Thread.new { work_off(ids) }.name = "rondo publish"
-      end
-      @publications << id
-    end
-
-    def work_off(ids)
-      while (id = ids.pop)
-        body = @core.body(id.to_i) or next # nobody waits for it any more
-        reply(id, *publication_of(body))
-      end
-    rescue IOError, SystemCallError, Error
-      nil # closed from this side
-    end
-
-    # Whatever an engine raises, the next one is published.
-    def publication_of(body)
-      @publication.answer(body)
-    rescue StandardError, NotImplementedError => e
-      [500, "#{JSON.generate(error: "publish: #{e.class}")}\n"]
     end
 
     def answer(verb)

@@ -47,22 +47,32 @@ module Rondo
     # Messages that are published for it wait in the hub; messages that it already has are sent.
     # @return [void]
     def rest
-      return unless @number
-
-      @hub.unlink(@number)
-      @link.finish(PATIENCE)
-      @number = nil
-      left = @engine.respond_to?(:flush) ? @engine.flush(PATIENCE) : 0
-      @log.error "! #{left} published messages have not reached #{@engine.inspect}" if left.positive?
+      flush if unlink
     end
 
     # @return [void]
     def close
-      rest
+      # The engines of Rondo send what they have when they are closed, and say what they lose.
+      flush if unlink && !@engine.is_a?(PubSub::Queued)
       PubSub::Configured.close(@engine, @log)
     end
 
     private
+
+    # @return [Boolean] false: there was no link
+    def unlink
+      return false unless @number
+
+      @hub.unlink(@number)
+      @link.finish(PATIENCE)
+      @number = nil
+      true
+    end
+
+    def flush
+      left = @engine.respond_to?(:flush) ? @engine.flush(PATIENCE) : 0
+      @log.error "! #{left} published messages have not reached #{@engine.inspect}" if left.positive?
+    end
 
     def keeps?
       @engine.respond_to?(:hub_link=) && @engine.keeps?

@@ -25,7 +25,7 @@ module Rondo
       # @!attribute token [Integer]
       # @!attribute due [Float] seconds of the monotonic clock
       # @!attribute block [Proc, nil]
-      # @!attribute changed [ConditionVariable, nil] where there is no block
+      # @!attribute changed [ConditionVariable, #signal, nil] where there is no block
       # @!attribute result [Integer, Boolean, Symbol, nil]
       Wait = Struct.new(:token, :due, :block, :changed, :result)
 
@@ -58,13 +58,14 @@ module Rondo
         option
       end
 
-      def initialize
+      # @param slow [Numeric] seconds after which a block delays no other one any more
+      def initialize(slow: Blocks::SLOW)
         @mutex = Mutex.new
         @pid = Process.pid
         @last = 0
         @waits = {}
-        @ready = []
-        @work = ConditionVariable.new
+        @clock = ConditionVariable.new
+        @blocks = Blocks.new(@mutex, @clock, slow)
       end
 
       # @return [Boolean] false in a process that was forked since then
@@ -74,12 +75,13 @@ module Rondo
 
       # @param seconds [Numeric]
       # @param block [Proc, nil] gets the result, on a thread of its own
+      # @param listener [#signal, nil] is told instead of one who is in {#await}
       # @return [Wait, nil] nil: too many wait
-      def add(seconds, block)
+      def add(seconds, block, listener = nil)
         @mutex.synchronize do
-          next if @waits.size >= MOST
+          next if @waits.size + @blocks.size >= MOST
 
-          wait = Wait.new(next_token, now + seconds, block, block ? nil : ConditionVariable.new)
+          wait = Wait.new(next_token, now + seconds, block, block ? nil : listener || ConditionVariable.new)
           call_by(wait.due) if block
           @waits[wait.token] = wait
         end
@@ -145,18 +147,15 @@ module Rondo
         return unless wait
 
         wait.result = result
-        return wait.changed.signal if wait.changed
-
-        @ready << wait
-        @work.signal
+        wait.changed ? wait.changed.signal : @blocks.push(wait)
       end
 
-      # ---- blocks ----
+      # ---- the thread that keeps deadlines of blocks, and sees those that take long ----
 
       def call_by(due)
         if @first.nil? || due < @first
           @first = due
-          @work.signal
+          @clock.signal
         end
         return if @thread&.alive?
 
@@ -165,18 +164,14 @@ module Rondo
       end
 
       def run
-        loop { call(*take) }
-      end
-
-      # Waits for results and deadlines.
-      def take
-        @mutex.synchronize do
-          while @ready.empty?
-            left = @first && (@first - now)
-            left&.negative? ? expire : @work.wait(@mutex, left)
+        loop do
+          lines = @mutex.synchronize do
+            expire if @first && @first <= now
+            pauses = [@first && (@first - now), @blocks.look(now)].compact
+            @clock.wait(@mutex, pauses.min&.clamp(0..)) if @blocks.lines.empty?
+            @blocks.lines.shift(Blocks::MOST)
           end
-          ready, @ready = @ready, []
-          ready
+          lines.each { |line| PubSub.log.error line }
         end
       end
 
@@ -187,12 +182,126 @@ module Rondo
         @first = @waits.each_value.select(&:block).map(&:due).min
       end
 
-      def call(*waits)
-        waits.each do |wait|
+      # Blocks whose results are there. One thread calls them in turn. While all threads are in blocks that take long,
+      # there is another one. All but {#call} is under the mutex of {Confirms}.
+      # @api private
+      class Blocks
+        # Seconds.
+        SLOW = 1.0
+        # Threads: so many blocks that do not return stop all others.
+        MOST = 4
+        THREAD = "rondo confirm block"
+        # Seconds between two lines about one block, and how many blocks are remembered for that.
+        QUIET = 60
+        REMEMBERED = 100
+
+        # @param mutex [Mutex]
+        # @param clock [ConditionVariable] of the thread that calls {#look}
+        # @param slow [Numeric]
+        def initialize(mutex, clock, slow)
+          @mutex = mutex
+          @clock = clock
+          @slow = slow
+          @work = ConditionVariable.new
+          @ready = []
+          @running = {}
+          @threads = @idle = 0
+          @said = {}
+          @lines = []
+        end
+
+        # @return [Array<String>] for the log
+        attr_reader :lines
+
+        # @return [Integer] blocks that wait to be called
+        def size
+          @ready.size
+        end
+
+        # @param wait [Wait]
+        # @return [void]
+        def push(wait)
+          @ready << wait
+          @work.signal
+          add_thread if @threads.zero?
+          watch
+        end
+
+        # Says which blocks take long, if others wait for them, and begins another thread.
+        # @param now [Float]
+        # @return [Float, nil] seconds until the next look; nil: none is needed
+        def look(now)
+          @is_watched = @ready.any? && @idle.zero?
+          return unless @is_watched
+
+          slow = @running.select { |_, (_, since)| now - since >= @slow }
+          slow.each_value { |wait, _| tell(wait, now) }
+          add_thread if slow.size == @threads && @threads < MOST
+          slow.size == @running.size ? @slow : @running.each_value.map { |_, since| since + @slow - now }.max.to_f
+        end
+
+        private
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+
+        # Somebody waits behind blocks that run.
+        def watch
+          return if @is_watched || @ready.empty? || @idle.positive?
+
+          @is_watched = true
+          @clock.signal
+        end
+
+        def add_thread
+          Thread.new { run }.name = THREAD
+          @threads += 1
+        end
+
+        def run
+          while (wait = take)
+            call(wait)
+          end
+        ensure
+          @mutex.synchronize do
+            @running.delete(Thread.current)
+            @threads -= 1
+          end
+        end
+
+        # @return [Wait, nil] nil: one thread that waits is enough
+        def take
+          @mutex.synchronize do
+            @running.delete(Thread.current)
+            while @ready.empty?
+              return if @idle.positive?
+
+              @idle += 1
+              @work.wait(@mutex)
+              @idle -= 1
+            end
+            wait = @ready.shift
+            @running[Thread.current] = [wait, now]
+            watch
+            wait
+          end
+        end
+
+        def call(wait)
           PubSub.log.error "! publish: #{PubSub::CANNOT_CONFIRM}" if wait.result == :unable
           wait.block.call(wait.result == :unable ? false : wait.result)
         rescue StandardError, ScriptError, NoMemoryError => e
           PubSub.log.error "! the block of a published message: #{e.full_message(highlight: false)}"
+        end
+
+        def tell(wait, now)
+          place = wait.block.source_location&.join(":") || "of a method"
+          return if @said[place] && now - @said[place] < QUIET
+
+          @said.clear if @said.size >= REMEMBERED
+          @said[place] = now
+          @lines << "! publish: the block at #{place} takes more than #{@slow} s: those of other messages wait for it"
         end
       end
 

@@ -56,7 +56,10 @@ module Rondo
       # @return [void]
       def finish(patience)
         @ending = true
-        @thread&.join(patience) or close
+        return if @thread.nil? || @thread.join(patience)
+
+        close
+        @log.error "! #{@engine.class} did not take all messages in time: those in the hub are lost" unless @is_stuck
       end
 
       # @return [void]
@@ -86,6 +89,7 @@ module Rondo
       def end_thread
         return if @thread.nil? || @thread.join(FAREWELL)
 
+        @is_stuck = true
         @log.error "! #{@engine.class} did not finish in time: the messages that it still had are lost"
         @thread.kill
       end

@@ -13,6 +13,8 @@ require "rondo/pubsub/redis"
 module Rondo
   # Engines: the default one, those that are attached, and the subscriptions they are notified of.
   module PubSub
+    autoload :RedisStreams, "rondo/pubsub/redis_streams"
+
     # Subscribers of this server, and no others. It is told nothing.
     # @api private
     class BuiltIn < Engine
@@ -170,6 +172,27 @@ module Rondo
         return drop(wait) unless hand_with(engine, wait, *words)
 
         block ? true : result_of(wait)
+      end
+
+      # For one who waits for the answers to many messages.
+      # @param listener [#wait=, #signal] is told when the result is there, by any thread, under the lock of {Confirms};
+      #   `wait` has it
+      # @param channel [String]
+      # @param message [String]
+      # @param seconds [Numeric] after which nobody waits any more: then `confirms.drop(wait)` is to be called
+      # @return [Confirms::Wait, Symbol, nil] nil: the message was not accepted, or too many wait; :unable: this engine
+      #   cannot answer, and does not get it
+      # @raise [ArgumentError, TypeError]
+      # @api private
+      def publish_for(listener, channel, message, seconds)
+        return :unable unless confirms?(@default)
+
+        words = plain(channel, message)
+        wait = listener.wait = confirms.add(seconds, nil, listener)
+        return wait if wait && hand_with(@default, wait, *words)
+
+        drop(wait) if wait
+        nil
       end
 
       # @return [Confirms] of this process

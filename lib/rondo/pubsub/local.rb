@@ -146,6 +146,18 @@ module Rondo
         end
       end
 
+      # As the hub finds it: a rule of this name, else the first pattern that matches.
+      # @api private
+      # @param channel [String]
+      # @return [Rule, nil]
+      def rule_of(channel)
+        rules = @mutex.synchronize { @rules.values }.select { |rule| rule.messages.positive? }
+        name = channel.b
+        rules.find { |rule| !rule.pattern && rule.channel.b == name } || rules.find do |rule|
+          rule.pattern && !name.start_with?("\0rondo") && Hub::Core.matches?(rule.channel, name)
+        end
+      end
+
       # The same as {Rondo.subscribe}.
       # @param channel [String, Symbol]
       # @param is_pattern [Boolean]

@@ -148,6 +148,7 @@ module Rondo
       # @param terms [RedisStreams::Terms, nil] of its history
       # @return [Boolean] false when the queue is full, the engine closed, or the message too long for the server
       def publish(channel, message, terms = nil)
+        return false if passing?(channel)
         return too_long if message.bytesize + HEAD_MAX > (@payload_max || RelayFrames::PAYLOAD_MAX)
 
         kind = RelayFrames.text?(message) ? "t" : "b"

@@ -24,22 +24,30 @@ module Rondo
       # @return [Integer, nil] the status of the answer; nil: there was none, and whether the message was published is
       #   not known
       attr_reader :status
-      # @return [Integer] messages of the batch that were published before
+      # @return [Integer] messages of the batch that were published
       attr_reader :published
+      # @return [Array<Integer, Boolean, nil>] of each message in turn: its id in the history or true, if it is
+      #   published; false if it is not; nil if that is not known, so that it would come twice if it was sent again
+      attr_reader :messages
 
       # @param message [String]
       # @param status [Integer, nil]
       # @param published [Integer]
-      def initialize(message, status: nil, published: 0)
+      # @param messages [Array<Integer, Boolean, nil>]
+      def initialize(message, status: nil, published: 0, messages: [])
         super(message)
         @status = status
         @published = published
+        @messages = messages
       end
     end
 
     # Seconds for a call.
     # @api private
     TIMEOUT = 10
+    # Seconds that a call may wait for the engine.
+    # @api private
+    LONGEST_WAIT = 30
     # Bytes of an answer that are looked at.
     # @api private
     SHOWN = 65_536
@@ -68,20 +76,25 @@ module Rondo
 
     # @param channel [String, Symbol]
     # @param data [String, Object] text as it is, anything else as JSON
-    # @return [true] it is queued for all subscribers
+    # @param confirm [Numeric, nil] seconds to wait until the engine has the message, 0.001 to 30; they are added to the
+    #   timeout
+    # @return [true, Integer] it is queued for all subscribers; with confirm: the engine has it, and this is its id if
+    #   its channel has a history there
     # @raise [Error] it is not, or nobody said so in time
     # @raise [ArgumentError] it is not UTF-8, or cannot be JSON
-    def publish(channel, data)
-      send_body(json(message(channel, data)))
-      true
+    def publish(channel, data, confirm: nil)
+      send_body(json(message(channel, data)), 1, confirm).fetch(0)
     end
 
     # @param messages [Array<Array(String, Object)>] channels and data, at most 1000; they are published in turn
+    # @param confirm [Numeric, nil] as for {#publish}
     # @return [Integer] how many
-    # @raise [Error] its `published` says how many were; none is if one of them is refused
+    # @return [Array<Integer, true>] with confirm: what {#publish} returns, of each
+    # @raise [Error] its `messages` say which ones are published; none is if one of them is refused
     # @raise [ArgumentError] as for {#publish}
-    def publish_all(messages)
-      send_body(json(messages.map { |channel, data| message(channel, data) }))
+    def publish_all(messages, confirm: nil)
+      results = send_body(json(messages.map { |channel, data| message(channel, data) }), messages.size, confirm)
+      confirm ? results : results.size
     end
 
     # @return [String] without the token
@@ -111,18 +124,33 @@ module Rondo
       raise ArgumentError, "a message must be UTF-8, or something that can be JSON"
     end
 
-    # @return [Integer]
-    def send_body(body)
-      response = Timeout.timeout(@timeout) { exchange(request(body)) }
-      read(response)
+    # @return [Array<Integer, true>] of each message
+    def send_body(body, count, confirm)
+      limit = @timeout + seconds_of(confirm)
+      response = Timeout.timeout(limit) { exchange(request(body, confirm)) }
+      read(response, count)
     rescue Timeout::Error
-      raise Error, "no answer from #{@url} within #{@timeout} s"
-    rescue SystemCallError, SocketError, IOError, OpenSSL::SSL::SSLError, Net::ProtocolError, Net::HTTPBadResponse => e
-      raise Error, "no control server at #{@url}: #{e.message.lines.first.to_s.strip}"
+      raise Error.new("no answer from #{@url} within #{limit} s", messages: Array.new(count))
+    rescue Errno::ECONNREFUSED, Errno::ENOENT, SocketError => e
+      raise nobody(e, Array.new(count, false))
+    rescue SystemCallError, IOError, OpenSSL::SSL::SSLError, Net::ProtocolError, Net::HTTPBadResponse => e
+      raise nobody(e, Array.new(count))
     end
 
-    def request(body)
-      request = Net::HTTP::Post.new("#{@uri.path.chomp("/")}/publish", "content-type" => "application/json")
+    def nobody(error, messages)
+      Error.new("no control server at #{@url}: #{error.message.lines.first.to_s.strip}", messages: messages)
+    end
+
+    def seconds_of(confirm)
+      return 0 if confirm.nil?
+      return confirm if confirm.is_a?(Numeric) && confirm.real? && confirm.between?(0.001, LONGEST_WAIT)
+
+      raise ArgumentError, "confirm must be seconds, from 0.001 to #{LONGEST_WAIT}"
+    end
+
+    def request(body, confirm)
+      query = format("?confirm=%.3f", confirm) if confirm
+      request = Net::HTTP::Post.new("#{@uri.path.chomp("/")}/publish#{query}", "content-type" => "application/json")
       request["authorization"] = "Bearer #{@token}" if @token
       request["host"] = "localhost" if @path
       request["connection"] = "close"
@@ -157,13 +185,24 @@ module Rondo
       nil
     end
 
-    def read(response)
+    def read(response, count)
       status = response.code.to_i
       found = parse(response.body.to_s)
-      done = found["published"].to_i
-      return done if status == 200 && found.key?("published")
+      results = results_of(status, found, count)
+      return results if status == 200 && found.key?("published")
 
-      raise Error.new(reason(status, found), status: status, published: done)
+      raise Error.new(reason(status, found), status: status, messages: results,
+                                             published: [found["published"].to_i, results.count(&:itself)].max)
+    end
+
+    # An answer that does not speak of messages refuses all of them, unless the server did not know itself.
+    def results_of(status, found, count)
+      given = found["messages"]
+      return given if given.is_a?(Array) && given.size == count
+      return Array.new(count, true) if status == 200 && found.key?("published")
+      return Array.new(count, false) if status.between?(400, 499) || found["published"]&.zero?
+
+      Array.new(count)
     end
 
     def parse(text)

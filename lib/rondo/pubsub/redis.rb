@@ -83,8 +83,11 @@ module Rondo
       # @param channel [String]
       # @param message [String]
       # @yieldparam result [Boolean] whether Redis has it
-      # @return [Boolean] false when the queue is full, the engine closed, or the message too long to come back
+      # @return [Boolean] false when the queue is full, the engine closed, the message too long to come back, or one of
+      #   presence while Redis is away
       def publish(channel, message, &block)
+        return false if passing?(channel)
+
         push(["PUBLISH", channel, message], true, block && told_by(block))
       end
 

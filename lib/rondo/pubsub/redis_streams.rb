@@ -5,13 +5,20 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/redis"
+require "rondo/pubsub/relay_frames"
 
 module Rondo
   module PubSub
-    # An engine of a cluster, in its master. Two connections.
-    # @api private
+    # An engine of a cluster, in its master; the setting `redis_streams` makes it. In a program that is no server, such
+    # as a job, it publishes on channels with a rule of {PubSub.history}: Redis keeps the message, and `confirm:` gives
+    # its id. Two connections.
+    # @example
+    #   Rondo::PubSub.history("orders:*", match: :redis, size: 100)
+    #   Rondo::PubSub.default = Rondo::PubSub::RedisStreams.new("redis://localhost:6379")
+    #   Rondo.publish("orders:7", "paid", confirm: 5) # => 1785312000000000
     class RedisStreams < Redis
       # Of names in Redis, and of patterns there.
+      # @api private
       PREFIX = /\A[A-Za-z0-9_.-]{1,64}\z/
 
       # @param url [String] as {Redis#initialize}
@@ -30,6 +37,7 @@ module Rondo
         super(url, **options)
       end
 
+      # @api private
       # @return [Boolean] whether messages have ids of the engine
       def keeps?
         true
@@ -62,10 +70,13 @@ module Rondo
 
       # @param channel [String]
       # @param message [String]
-      # @param terms [Terms, nil] of its history
+      # @param terms [Terms, nil] of its history, as the hub says; without a hub the rules of this process hold
       # @yieldparam result [Integer, Boolean] its id, or as {Redis#publish}
       # @return [Boolean] as {Redis#publish}
       def publish(channel, message, terms = nil, &block)
+        return false if passing?(channel)
+
+        terms ||= terms_of(channel) unless @hub_link
         return push_kept(channel, message, terms, block) if terms
 
         # What looks like a message of a stream is packed, so that nobody can pretend.
@@ -74,6 +85,7 @@ module Rondo
       end
 
       # The hub wants the newest messages of a channel.
+      # @api private
       # @param channel [String]
       # @return [void]
       def copy(channel)
@@ -81,18 +93,33 @@ module Rondo
       end
 
       # Who takes what is in streams.
+      # @api private
       # @return [#item, #copy, nil]
       attr_writer :hub_link
 
+      # @api private
+      # @param item [Item]
+      # @return [Boolean] false: not now
       def item(item)
-        @hub_link ? @hub_link.item(item) : false
+        return @hub_link.item(item) if @hub_link
+
+        text = item.text
+        text = text.dup.force_encoding(Encoding::UTF_8) if item.kind == "t"
+        PROCESS.publish(item.channel, text) if text # else it is a gap
+        true
       end
 
+      # @api private
       def give(...)
         @hub_link ? @hub_link.copy(...) : false
       end
 
       private
+
+      def terms_of(channel)
+        rule = PubSub.rule_of(channel) or return
+        Terms.new(rule.messages, rule.ttl_ms, rule.bytes.zero? ? nil : rule.bytes)
+      end
 
       def begin_anew
         super

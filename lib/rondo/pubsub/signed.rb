@@ -73,11 +73,25 @@ module Rondo
       # @return [String, nil] the name; nil: it is forged, has expired, or is none
       # @raise [Error] there is no secret
       def verified(text)
+        verified_until(text)&.first
+      end
+
+      # @api private
+      # @param text [String, nil] as for {verified}
+      # @return [Array(String, Time), Array(String, nil), nil] the name, and when it expires
+      # @raise [Error] there is no secret
+      def verified_until(text)
         raise Error, no_secret unless ready?
         return unless text.is_a?(String) && text.bytesize <= LONGEST
 
         data, given = text.b.match(SHAPE)&.captures
         name_in(plain(data)) if data && signed?(data, given)
+      end
+
+      # @api private
+      # @return [Integer] seconds of the clock by which names expire
+      def second
+        Time.now.to_i
       end
 
       # @api private
@@ -142,26 +156,25 @@ module Rondo
         nil
       end
 
+      # @return [Array(String, Time), Array(String, nil), nil]
       def name_in(text)
         given = parse(text)
-        given = content(given["_rails"]) if given.is_a?(Hash)
-        given if given.is_a?(String) && given.valid_encoding? && given.bytesize.between?(1, 1024)
+        given, expiry = content(given["_rails"]) if given.is_a?(Hash)
+        [given, expiry] if given.is_a?(String) && given.valid_encoding? && given.bytesize.between?(1, 1024)
       end
 
       # Of a message with an expiry, in both forms: as JSON in Base64, or as it is.
       def content(envelope)
-        return unless envelope.is_a?(Hash) && envelope["pur"].to_s.empty? && fresh?(envelope["exp"])
+        return unless envelope.is_a?(Hash) && envelope["pur"].to_s.empty?
+
+        expiry = envelope["exp"] && Time.iso8601(envelope["exp"])
+        return if expiry && Time.now >= expiry
 
         message = envelope["message"]
-        return envelope["data"] unless message
-
-        parse(plain(message)) if message.is_a?(String)
-      end
-
-      def fresh?(expiry)
-        expiry.nil? || Time.now < Time.iso8601(expiry)
+        name = message.is_a?(String) ? parse(plain(message)) : nil
+        [message ? name : envelope["data"], expiry]
       rescue ArgumentError, TypeError, NoMethodError
-        false
+        nil # the expiry is no time
       end
 
       def parse(text)

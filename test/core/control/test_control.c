@@ -429,21 +429,25 @@ static void test_answers_of_the_process(void) {
     finish();
 }
 
-/* A client that posts `size` bytes to /publish. */
-static int post(size_t size) {
+/* A client that posts `size` bytes to /publish, with `more` in the query. */
+static int post_with(size_t size, const char *more) {
     char head[256];
     char *body = rd_alloc(size + 1);
     int fd = dial();
     snprintf(head, sizeof(head),
-             "POST /publish?token=s3cret HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+             "POST /publish?token=s3cret%s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
              "Content-Length: %zu\r\n\r\n",
-             size);
+             more, size);
     say(fd, head);
     for (size_t i = 0; i < size; i++) body[i] = (char)('a' + i % 26);
     body[size] = '\0';
     say(fd, body);
     rd_free(body);
     return fd;
+}
+
+static int post(size_t size) {
+    return post_with(size, "");
 }
 
 static void answer(int id, const char *text) {
@@ -497,6 +501,71 @@ static void test_bodies_that_wait_for_the_process(void) {
     CHECK_INT(status_of(hear(fd, NULL)), 200);
     close(fd);
     for (int i = 0; i < RD_COMMAND_BODIES_MAX; i++) close(fds[i]);
+    finish();
+}
+
+static void test_who_waits_for_the_engine_says_how_long(void) {
+    static const struct {
+        const char *text;
+        int ms;
+    } good[] = {{"1", 1000},       {"30", 30000},    {"0.001", 1},         {"2.5", 2500},
+                {"29.999", 29999}, {"007.50", 7500}, {"5&confirm=x", 5000}};
+    static const char *bad[] = {
+        "",   "0",  "0.0", "-1", "1.",    ".5",  "1.0001", "30.001",
+        "31", "1s", "1e1", "+1", "1.2.3", "%31", "true",   "99999999999999999999"};
+    char query[64], line[64];
+    int id, ms;
+    start();
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        snprintf(query, sizeof(query), "&confirm=%s", good[i].text);
+        int fd = post_with(1, query);
+        read_line(line, sizeof(line));
+        CHECK_INT(sscanf(line, "%d publish %d", &id, &ms), 2);
+        CHECK_INT(ms, good[i].ms);
+        answer(id, "done");
+        CHECK_INT(status_of(hear(fd, NULL)), 200);
+        close(fd);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        snprintf(query, sizeof(query), "&confirm=%s", bad[i]);
+        int fd = post_with(1, query);
+        CHECK_INT(status_of(hear(fd, NULL)), 400);
+        close(fd);
+    }
+    finish();
+}
+
+static void test_who_waits_for_the_engine_has_more_time(void) {
+    start_with((rd_control_options){.token = "s3cret", .verbs = ~0u, .answer_timeout_ms = 20});
+    int patient = post_with(1, "&confirm=30");
+    int id = next_publication();
+    int hasty = post(1);
+    next_publication();
+    CHECK_INT(status_of(hear(hasty, NULL)), 504);
+    answer(id, "done");
+    CHECK_INT(status_of(hear(patient, NULL)), 200);
+    close(patient);
+    close(hasty);
+    finish();
+}
+
+/* Nobody can publish what the process has not asked for. */
+static void test_what_was_not_published_for_sure(void) {
+    start_with((rd_control_options){.token = "s3cret", .verbs = ~0u, .answer_timeout_ms = 20});
+    int fd = post(10);
+    next_publication();
+    CHECK_INT(status_of(hear(fd, NULL)), 504);
+    CHECK(strstr(got, "\"published\": 0") != NULL);
+    close(fd);
+    finish();
+    start_with((rd_control_options){.token = "s3cret", .verbs = ~0u, .answer_timeout_ms = 1500});
+    fd = post(10);
+    rd_buffer bytes = {0};
+    CHECK(rd_control_body(control, (uint64_t)next_publication(), &bytes));
+    rd_buffer_clear(&bytes);
+    CHECK_INT(status_of(hear(fd, NULL)), 504);
+    CHECK(strstr(got, "published") == NULL);
+    close(fd);
     finish();
 }
 
@@ -745,6 +814,9 @@ int main(void) {
     test_answers_of_the_process();
     test_the_process_fetches_a_body();
     test_bodies_that_wait_for_the_process();
+    test_who_waits_for_the_engine_says_how_long();
+    test_who_waits_for_the_engine_has_more_time();
+    test_what_was_not_published_for_sure();
     test_a_process_that_does_not_answer();
     test_a_process_that_takes_nothing();
     test_a_process_that_is_gone_or_talks_nonsense();

@@ -142,6 +142,71 @@ class PublishTest < ControlCase
     open_gate
   end
 
+  # The one that the engine has not returned from is not known; those behind it are not published later.
+  def test_what_is_known_of_a_batch_when_the_engine_is_stuck
+    File.mkfifo(File.join(@folder, "gate"))
+    write "rondo.rb", SLOW_ENGINE
+    server = controlled("-C", "rondo.rb")
+    feed = feeds(server, "news")
+    error = assert_raises(Rondo::Publisher::Error) { publisher(server).publish_all([%w[news one], %w[slow two], %w[news never]]) }
+    assert_equal [504, 1, [true, nil, false]], [error.status, error.published, error.messages]
+    open_gate
+    eventually("it goes on") { post(server, '{"channel":"news","data":"last"}').first == 200 }
+    assert feed.hears?("last")
+    refute_includes feed.text, "never"
+  ensure
+    open_gate
+  end
+
+  # Ids that a server somewhere else has, too.
+  def test_the_engine_answers
+    redis = RedisServer.new
+    one, two = Array.new(2) { controlled("-w", "2", "--redis-streams", redis.url) }
+    far = feeds(two, "kept")
+    first = publisher(one).publish("kept", "early", confirm: 30)
+    assert_kind_of Integer, first
+    assert_equal true, publisher(one).publish("news", "not kept", confirm: 30)
+    ids = publisher(one).publish_all([%w[kept second], %w[news m], %w[kept third]], confirm: 30)
+    assert_equal [Integer, TrueClass, Integer], ids.map(&:class)
+    assert_equal [first, ids[0], ids[2]], [first, ids[0], ids[2]].sort.uniq
+    assert far.hears?("third")
+    assert_match(/id: ?#{ids[0]}\n/, far.text)
+    assert_match(/id: ?#{ids[2]}\n/, far.text)
+    words = ["--control-url", control_url(one), "-T", TOKEN]
+    result = rondo("publish", "kept", "by the command", "--confirm", "30", *words)
+    assert_equal [0, ""], [result.code, result.err]
+    assert_operator result.out.to_i, :>, ids[2]
+    assert_quiet rondo("publish", "news", "m", "--confirm", "30", *words)
+    assert_complaint 1, /confirm must be seconds, from 0.001 to 30/, rondo("publish", "news", "m", "--confirm", "31", *words)
+    assert_complaint 1, /invalid argument: --confirm x/, rondo("publish", "news", "m", "--confirm", "x", *words)
+    assert_equal 400, post(one, '{"channel":"kept","data":"m"}', query: "?confirm=0").first
+    redis.freeze_process
+    error = assert_raises(Rondo::Publisher::Error) { publisher(one).publish_all([%w[kept a], %w[news b]], confirm: 0.3) }
+    assert_equal [504, 0, [nil, nil]], [error.status, error.published, error.messages]
+    assert_complaint 1, /says 504: the engine did not answer in time/, rondo("publish", "news", "m", "--confirm", "0.3", *words)
+    redis.thaw
+    assert far.hears?("data: a\n")
+  ensure
+    redis&.thaw
+    redis&.close
+  end
+
+  # Without an engine the server itself has the message.
+  def test_confirm_without_an_engine_and_with_one_that_cannot
+    [[], %w[-w 2]].each do |words|
+      server = controlled(*words)
+      assert_equal [200, "{\"published\":1,\"messages\":[true]}\n"], post(server, '{"channel":"news","data":"m"}', query: "?confirm=5")
+      server.stop
+    end
+    write "rondo.rb", SLOW_ENGINE
+    [[], %w[-w 2]].each do |words|
+      server = controlled("-C", "rondo.rb", *words)
+      status, text = post(server, '[{"channel":"news","data":"m"},{"channel":"news","data":"n"}]', query: "?confirm=30")
+      assert_equal [501, { "error" => Rondo::PubSub::CANNOT_CONFIRM, "published" => 0, "messages" => [false, false] }], [status, JSON.parse(text)]
+      server.stop
+    end
+  end
+
   # The worker of the only subscriber stands still.
   def test_a_queue_that_is_full
     write "rondo.rb", "hub_queue_bytes 2**20\n"
@@ -215,12 +280,12 @@ class PublishTest < ControlCase
 
   private
 
-  def post(server, body, token: TOKEN)
+  def post(server, body, token: TOKEN, query: "")
     http = Net::HTTP.new("127.0.0.1", control_port(server))
     http.read_timeout = PATIENCE
     headers = { "content-type" => "application/json" }
     headers["authorization"] = "Bearer #{token}" if token
-    answer = http.post("/publish", body, headers)
+    answer = http.post("/publish#{query}", body, headers)
     [answer.code.to_i, answer.body]
   end
 

@@ -4,67 +4,13 @@
 # that are killed, and an engine that is away.
 # SPDX-License-Identifier: MIT
 
-require "json"
 require_relative "../control/control_case"
+require "support/presence_machines"
 require "support/redis_server"
-require "support/websocket_peer"
 
 class PresenceTest < ControlCase
-  APP = <<~'RUBY'
-    require "json"
-    Rondo::Presence.configure(secret: "of the test", grace: Float(ENV.fetch("GRACE", "1")), rooms_per_client: 3)
-    Rondo::Presence.on_join("told") { |id, info| warn "joined #{id} #{info.inspect} at #{Process.pid}" }
-    Rondo::Presence.on_leave("told") { |id, info| warn "left #{id} #{info.inspect} at #{Process.pid}" }
-    Rondo::Presence.on_join("once", once: true) { |id| warn "once joined #{id}" }
-    class Peer
-      def on_open(client) = client.write(Process.pid.to_s)
-      def on_message(client, data)
-        what, room, id, info = JSON.parse(data)
-        answer =
-          case what
-          when "join" then client.join(room, id: id, info: info)
-          when "leave" then client.leave(room)
-          when "list" then Rondo::Presence.list(room, timeout: 10).sort
-          end
-        client.write([answer])
-      rescue ArgumentError, TypeError => e
-        client.write([e.class.name, e.message])
-      end
-    end
-    run lambda { |env|
-      env["rack.upgrade"] = Peer.new if env["rack.upgrade?"]
-      list = Rondo::Presence.list(env["QUERY_STRING"], timeout: 10).sort unless env["QUERY_STRING"].empty?
-      [200, { "content-type" => "application/json" }, [JSON.generate(list)]]
-    }
-  RUBY
-
-  # What a test says to its clients.
-  class Peer
-    attr_reader :pid
-
-    def initialize(url)
-      @peer = WebsocketPeer.new(url)
-      @pid = Integer(@peer.hear)
-    end
-
-    def call(*words) = JSON.parse(@peer.ask(JSON.generate(words)))
-    def join(room, id, info = nil) = call("join", room, id, info).first
-    def leave(room) = call("leave", room).first
-    def list(room) = call("list", room).first
-    def close = @peer.close
-  end
-
-  def setup
-    super
-    write "config.ru", APP
-    @peers = []
-  end
-
-  def teardown
-    @peers.each(&:close)
-    super
-    @redis&.close
-  end
+  include PresenceMachines
+  include PresenceMachines::Tests
 
   def test_one_process
     server = start
@@ -168,61 +114,17 @@ class PresenceTest < ControlCase
     assert_match(/^rondo_presence_lost_total\S* 0$/, control(server, "/metrics").body)
   end
 
-  # ---- machines ----
-
-  def test_two_servers_know_each_other_by_redis_and_lose_one
-    @redis = RedisServer.new
-    one, two = Array.new(2) { start("-w", "2", "-r", @redis.url) }
-    ada, bob = peer(one), peer(two)
-    assert ada.join("told", "ada", { "n" => 1 })
-    assert bob.join("told", "bob")
-    [ada, bob].each { |peer| wait_until { peer.list("told") == [["ada", { "n" => 1 }], ["bob", nil]] } }
-    two.wait_for_log(/joined ada \{"n"=>1\}/)
-    one.kill
-    wait_until { bob.list("told") == [["bob", nil]] }
-    two.wait_for_log(/left ada/)
-  end
-
-  def test_an_engine_that_is_away_leaves_the_server_its_own
-    @redis = RedisServer.new
-    one, two = Array.new(2) { start("-w", "2", "-r", @redis.url) }
-    ada, cid = in_both_workers(one)
-    bob = peer(two)
-    assert ada.join("room", "ada")
-    assert bob.join("room", "bob")
-    wait_until { cid.list("room").size == 2 && bob.list("room").size == 2 }
-    @redis.kill
-    assert cid.join("room", "cid")
-    wait_until { ada.list("room").map(&:first) == %w[ada cid] }
-    assert_equal %w[ada cid], cid.list("room").map(&:first)
-    @redis.start
-    [ada, bob, cid].each { |peer| wait_until { peer.list("room").map(&:first) == %w[ada bob cid] } }
-  end
-
   private
 
-  def peer(server)
-    Peer.new(server.url).tap { |peer| @peers << peer }
+  def start_engine
+    RedisServer.new
   end
 
-  # New connections go to the worker with the fewest.
-  def in_both_workers(server)
-    one = peer(server)
-    two = nil
-    wait_until { (two = peer(server)).pid != one.pid }
-    [one, two]
+  def engine_lines(redis, queue)
+    "pubsub_engine { Rondo::PubSub::Redis.new(#{redis.url.inspect}, queue: #{queue}).tap(&:start) }"
   end
 
   def ids(server, room)
     JSON.parse(get(server, "/?#{room}").body).map(&:first)
-  end
-
-  def wait_until
-    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
-    until yield
-      raise "that did not happen" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
-
-      sleep 0.05
-    end
   end
 end

@@ -77,6 +77,27 @@ class SignedSubscriptionsTest < ShellCase
     assert_equal 1, again.text.scan("two").size
   end
 
+  # By default a client stays: what it has seen it has seen, and it is verified when it comes back.
+  def test_clients_of_names_that_expire_are_ended_if_that_is_wanted
+    write "config.ru", APP.sub("Subscriptions.new", "Subscriptions.new(end_expired: true)") +
+                       %(map("/staying") { run Rondo::Signed::Subscriptions.new }\n)
+    [[], %w[-w 2 --preload]].each do |words|
+      server = start("-C", "rondo.rb", *words)
+      lasting, soon = signed("news"), Rondo::Signed.channel("soon", expires_in: 4)
+      streams = [open_stream(server, lasting), open_stream(server, soon), open_stream(server, lasting, soon)]
+      sockets = [peer(server, lasting), peer(server, soon)]
+      staying = WebsocketPeer.new(server.url, "staying?channel=#{CGI.escape(soon)}").tap { |peer| @peers << peer }
+      streams.last(2).each { |stream| assert stream.ended?(PATIENCE), stream.text }
+      assert_equal 1008, sockets.last.hear_close.first
+      [sockets.first, staying].zip(%w[news soon]) do |socket, channel|
+        eventually("it is still subscribed") { publish(server, channel, "one") and socket.wait_readable(0.01) }
+        assert_equal "one", socket.hear
+      end
+      eventually("so is the stream") { publish(server, "news", "two") and streams.first.heard?("two") }
+      assert_equal "403", get(server, "/events?channel=#{CGI.escape(soon)}", { "accept" => "text/event-stream" }).code
+    end
+  end
+
   def test_secrets_that_are_refused
     write "bad.rb", "signing_secret 'hidden'\n"
     result = rondo("-C", "bad.rb", "-p", "0")

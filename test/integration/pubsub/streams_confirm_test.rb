@@ -127,4 +127,27 @@ class StreamsConfirmTest < StreamsCase
     reader.read_until { reader.seen.size == 2 }
     assert_equal ["text", "grüß"], reader.seen.map { |text| text.dup.force_encoding("UTF-8") }
   end
+
+  # A program that is no server has the same rules, and publishes what Redis keeps.
+  JOB = <<~RUBY
+    require "rondo"
+    Rondo::PubSub.history("kept:*", match: :redis, size: 2)
+    Rondo::PubSub.history("kept:few", size: 1)
+    Rondo::PubSub.default = Rondo::PubSub::RedisStreams.new(ENV.fetch("AT"))
+    ARGV.each { |word| p Rondo.publish(*word.split("="), confirm: 60) }
+  RUBY
+
+  def test_a_job_publishes_what_is_kept
+    a = server
+    first = ask(a, "kept:x", "of the server".tr(" ", "-"))
+    write "job.rb", JOB
+    result = run_command(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "job.rb", "kept:x=one", "kept:x=two", "kept:few=a", "kept:few=b",
+                         "plain=m", env: { "AT" => @redis.url })
+    assert_equal [0, ""], [result.code, result.err]
+    *ids, plain = result.out.split
+    assert_equal [first.to_i, *ids.map(&:to_i)], [first.to_i, *ids.map(&:to_i)].sort.uniq
+    assert_equal "true", plain
+    assert_equal %w[2 1], %w[kept:x kept:few].map { |channel| length_of(channel).to_s }, "by the rules of who published last"
+    assert_equal ids[1], last_id("kept:x")
+  end
 end

@@ -78,6 +78,40 @@ class ConfirmsTest < Minitest::Test
     assert_match(/the block of a published message: .*out of a block/, @log.string)
   end
 
+  # ---- blocks that take long ----
+
+  def test_a_slow_block_delays_no_other_and_is_named
+    gate, heard = Queue.new, Queue.new
+    confirms = Confirms.new(slow: 0.01)
+    slow = confirms.add(PATIENCE, ->(_) { gate.pop }) # this line
+    line = __LINE__ - 1
+    others = Array.new(3) { |n| confirms.add(PATIENCE, ->(_) { heard << n }) }
+    [slow, *others].each { |wait| confirms.resolve(wait.token, true) }
+    confirms.add(0.01, ->(result) { heard << result })
+    assert_equal [0, 1, 2, false], Timeout.timeout(PATIENCE) { Array.new(4) { heard.pop } }.sort_by(&:to_s)
+    assert_equal 1, @log.string.scan(/^! publish: the block at \S*confirms_test.rb:#{line} takes more than 0.01 s/).size, @log.string
+  ensure
+    gate.close
+  end
+
+  def test_blocks_that_do_not_return_are_limited
+    gate, began, heard = Queue.new, Queue.new, Queue.new
+    threads = Thread.list
+    confirms = Confirms.new(slow: 0.01)
+    stuck = Array.new(Confirms::Blocks::MOST + 1) { |n| confirms.add(PATIENCE, ->(_) { (began << n) && gate.pop }) }
+    stuck.each { |wait| confirms.resolve(wait.token, true) }
+    assert_equal((0...Confirms::Blocks::MOST).to_a, Timeout.timeout(PATIENCE) { Array.new(Confirms::Blocks::MOST) { began.pop } })
+    (Confirms::MOST - 1).times { |n| confirms.resolve(confirms.add(PATIENCE, ->(_) { heard << n }).token, true) }
+    assert_nil confirms.add(PATIENCE, nil), "one of those who are stuck, and all others, wait for their blocks"
+    assert_equal Confirms::Blocks::MOST, Thread.list.count { |thread| thread.name == Confirms::Blocks::THREAD && threads.none?(thread) }
+    assert_empty heard
+    gate.close
+    assert_equal (0...(Confirms::MOST - 1)).to_a, Timeout.timeout(PATIENCE) { Array.new(Confirms::MOST - 1) { heard.pop } }.sort
+    assert confirms.add(PATIENCE, nil)
+  ensure
+    gate.close
+  end
+
   def test_an_earlier_deadline_that_comes_later_is_kept
     heard = Queue.new
     @confirms.add(3600, ->(_) { heard << :late })

@@ -101,6 +101,20 @@ class EngineLinkTest < Minitest::Test
     gate.close
   end
 
+  # What it has not read when the time is over is lost, and a line says so.
+  def test_an_engine_that_is_slow
+    began = Thread::Queue.new
+    link = @link
+    @engine.define_singleton_method(:publish) do |*|
+      began << true
+      Thread.pass until link.instance_variable_get(:@ended)
+    end
+    @hub.write(Frames.publish("c", "m"))
+    pop(began)
+    assert Thread.new { @link.finish(0) }.join(PATIENCE)
+    assert_equal "! EngineLinkTest::Notes did not take all messages in time: those in the hub are lost\n", @log.string
+  end
+
   private
 
   def interest(type, channel, flags = 0)

@@ -191,4 +191,11 @@ class HubTest < Minitest::Test
     Rondo::Hub.dismiss({})
     other.close
   end
+
+  def test_patterns_match_as_those_of_redis
+    { %w[a* abc] => true, %w[a? abc] => false, ["[^a]", "\xff".b] => true, ["*", ""] => true, ["é*", "éa"] => true }.each do |words, result|
+      assert_equal result, Rondo::Hub::Core.matches?(*words), words.inspect
+    end
+    assert_raises(TypeError) { Rondo::Hub::Core.matches?("a", nil) }
+  end
 end

@@ -71,11 +71,48 @@ class PublisherTest < Minitest::Test
     end
   end
 
+  # Which messages may be sent again, and which ones would come twice.
+  MESSAGES = {
+    ["503 Service Unavailable", '{"error":"no room","published":1,"messages":[true,false]}'] => [1, [true, false]],
+    ["504 Gateway Timeout", '{"error":"late","published":1,"messages":[17,null]}'] => [1, [17, nil]],
+    ["504 Gateway Timeout", '{"error":"stuck"}'] => [0, [nil, nil]],
+    ["503 Service Unavailable", '{"error":"too many","published":0}'] => [0, [false, false]],
+    ["503 Service Unavailable", '{"error":"no room","published":1,"messages":[true]}'] => [1, [nil, nil]],
+    ["400 Bad Request", '{"error":"not JSON"}'] => [0, [false, false]],
+    ["502 Bad Gateway", "of a proxy"] => [0, [nil, nil]],
+    ["200 OK", "hello"] => [0, [nil, nil]]
+  }.freeze
+
+  def test_what_is_known_of_each_message
+    MESSAGES.each do |(status, body), (published, messages)|
+      answer_with("HTTP/1.1 #{status}\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n#{body}")
+      error = assert_raises(Publisher::Error, status) { Publisher.new(@url).publish_all([%w[a b], %w[c d]]) }
+      assert_equal [published, messages], [error.published, error.messages], body
+      @thread.join
+    end
+  end
+
+  def test_the_answer_of_the_engine
+    body = "{\"published\":2,\"messages\":[1700000000000000,true]}\n"
+    head = "HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n"
+    asked = answer_with(head + body)
+    assert_equal [1_700_000_000_000_000, true], Publisher.new(@url).publish_all([%w[a b], %w[c d]], confirm: 2.5)
+    assert_match(%r{\APOST /publish\?confirm=2.500 HTTP/1.1\r\n}, asked.pop)
+    @thread.join
+    asked = answer_with("HTTP/1.1 200 OK\r\nContent-Length: 30\r\nConnection: close\r\n\r\n{\"published\":1,\"messages\":[7]}")
+    assert_equal 7, Publisher.new(@url).publish("a", "b", confirm: 1)
+    assert_match(/confirm=1.000 /, asked.pop)
+    [0, -1, 31, "1", Float::NAN, true].each do |confirm|
+      assert_raises(ArgumentError, confirm.inspect) { Publisher.new(@url).publish("a", "b", confirm: confirm) }
+    end
+  end
+
   def test_nobody_there
     url = @url
     @server.close
     error = assert_raises(Publisher::Error) { Publisher.new(url).publish("a", "b") }
     assert_nil error.status
+    assert_equal [false], error.messages
     assert_match(/\Ano control server at #{url}: .*refused/i, error.message)
     assert_match(/\Ano control server at unix:...none: No such file/, assert_raises(Publisher::Error) { Publisher.new("unix:///none").publish("a", "b") }.message)
     @server = TCPServer.new("127.0.0.1", 0)
@@ -93,6 +130,7 @@ class PublisherTest < Minitest::Test
   def test_the_deadline
     error = assert_raises(Publisher::Error) { Publisher.new(@url, timeout: 0.2).publish("a", "b") } # nobody accepts
     assert_match(/\Ano answer from #{@url} within 0.2 s\z/, error.message)
+    assert_equal [nil], error.messages
   end
 
   def test_what_is_refused_before_anything_is_sent

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a program outside of the server posts to the control server's `/publish`, and what it is answered. The control
-# server (lib/rondo/process/control.rb) calls it, on a thread for this alone.
+# What a program outside of the server posts to the control server's `/publish`, and what it is answered.
+# publications.rb publishes it.
 # SPDX-License-Identifier: MIT
 
 require "json"
@@ -24,24 +24,33 @@ module Rondo
     # What a message is called, here and by AnyCable.
     NAMES = %w[channel stream].freeze
     FULL = "no room for this message, or nobody serves yet: publish it again later"
+    LATE = "the engine did not answer in time: whether these messages are published is not known"
 
-    # @param log [#error]
     # @param longest [Integer] bytes of a message: max_publish_bytes
-    def initialize(log, longest: LONGEST)
-      @log = log
+    def initialize(longest: LONGEST)
       @longest = longest
     end
 
-    # @param body [String]
+    # @param results [Array<Integer, Boolean, nil>] of each message: its id, true, false if it is not published, nil if
+    #   that is not known
+    # @param status [Integer, nil] nil: as the results say
+    # @param error [String, nil] why
+    # @param is_detailed [Boolean] whether the results are in the answer of success, too
     # @return [Array(Integer, String)] status and JSON, one line
-    def answer(body)
-      messages = parse(body)
-      done = publish(messages)
-      return [200, line(published: done)] if done == messages.size
+    def report(results, status = nil, error = nil, is_detailed: false)
+      done = results.to_a.count(&:itself)
+      status, error = outcome(results) unless status
+      return [200, line({ published: done, **(is_detailed ? { messages: results } : {}) })] if status == 200
 
-      [503, line(error: FULL, published: done)]
-    rescue Refused => e
-      [400, line(error: e.message)]
+      [status, line({ error: error, published: done, messages: results }.compact)]
+    end
+
+    # Nothing is published.
+    # @param status [Integer]
+    # @param error [String]
+    # @return [Array(Integer, String)]
+    def refusal(status, error, **more)
+      [status, line({ error: error, **more })]
     end
 
     # @param body [String]
@@ -62,19 +71,11 @@ module Rondo
 
     private
 
-    # In turn, and no more after the first one for which there is no room.
-    # @return [Integer] how many were queued
-    def publish(messages)
-      done = 0
-      messages.each do |channel, message|
-        break unless Rondo.publish(channel, message)
+    def outcome(results)
+      return [200, nil] if results.all?
+      return [504, LATE] if results.include?(nil)
 
-        done += 1
-      end
-      done
-    rescue StandardError => e
-      @log.error "! control server: publish: #{e.message} (#{e.class})"
-      done
+      [503, FULL]
     end
 
     def pair(given, what)

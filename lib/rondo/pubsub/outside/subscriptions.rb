@@ -5,6 +5,7 @@
 
 require "uri"
 require "rondo/pubsub/signed"
+require "rondo/pubsub/outside/expiries"
 
 module Rondo
   module Signed
@@ -27,6 +28,12 @@ module Rondo
       HEADERS = { "content-type" => "text/plain; charset=utf-8", "cache-control" => "no-store",
                   "access-control-allow-origin" => "*" }.freeze
 
+      # @param end_expired [Boolean] whether a client is ended when the first one of its names expires; else it stays
+      #   until its connection ends, as with Turbo
+      def initialize(end_expired: false)
+        @expiries = Expiries.new if end_expired
+      end
+
       # @param env [Hash{String => Object}] of Rack
       # @return [Array(Integer, Hash, Array<String>)] 403 if one of the names is not signed, or not any more;
       #   503 if there is no secret
@@ -38,7 +45,7 @@ module Rondo
         return answer(403, "A channel is not signed, or its signature has expired\n") unless names.all?
         return answer(406, "This is a WebSocket, or a stream of events\n") unless env["rack.upgrade?"]
 
-        env["rack.upgrade"] = Reader.new(names)
+        env["rack.upgrade"] = reader(names)
         [200, { "access-control-allow-origin" => "*" }, []]
       end
 
@@ -48,12 +55,18 @@ module Rondo
         [status, HEADERS.dup, [text]]
       end
 
-      # @return [Array<String, nil>, nil] verified names
+      def reader(names)
+        due = @expiries && names.filter_map(&:last).min
+        names = names.map(&:first).uniq
+        due ? ExpiringReader.new(names, @expiries, due) : Reader.new(names)
+      end
+
+      # @return [Array<Array(String, Time), nil>, nil] verified names, and when they expire
       def names_of(query)
         return if query.bytesize > LONGEST
 
         given = query.split("&", 4 * MOST).filter_map { |part| part[/\Achannel=(.*)/m, 1] }.uniq
-        given.map { |text| Signed.verified(decode(text)) }.uniq if given.size.between?(1, MOST)
+        given.map { |text| Signed.verified_until(decode(text)) } if given.size.between?(1, MOST)
       end
 
       # A plus of Base64 that was not escaped: no signed name has a blank.
@@ -77,6 +90,32 @@ module Rondo
         def on_open(client)
           client.event(nil, retry: RETRY_MS) if client.protocol == :sse
           client.close(1013) unless @names.all? { |name| client.subscribe(name) }
+        end
+      end
+
+      # The same, for names that expire.
+      # @api private
+      class ExpiringReader < Reader
+        # @param names [Array<String>] of channels
+        # @param expiries [Expiries]
+        # @param due [Time]
+        def initialize(names, expiries, due)
+          super(names)
+          @expiries = expiries
+          @due = due
+        end
+
+        # @param client [Client]
+        # @return [void]
+        def on_open(client)
+          super
+          client.close(1013) unless @expiries.add(client, @due)
+        end
+
+        # @param client [Client]
+        # @return [void]
+        def on_close(client)
+          @expiries.remove(client, @due)
         end
       end
     end

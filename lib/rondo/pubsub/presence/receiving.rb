@@ -53,7 +53,7 @@ module Rondo
           end
 
           peer = @peers[name] = Peer.new(name, now)
-          @rooms.each_key { |room| peer.doubt(room, now) }
+          doubt_all(peer, now)
           soon = now + (@random.rand * 0.05)
           @beat_due = [@beat_due, soon].min
           peer
@@ -87,9 +87,15 @@ module Rondo
         mentions = Frames.body(frame)
         return @counts.invalid += 1 unless mentions&.all? { |mention| mention?(mention) }
 
+        doubt_all(peer, now) if peer.beat.positive? && number - peer.beat > self.class::ANNOUNCEMENTS
         peer.beat = number
         peer.cycle = cycle if cycle > peer.cycle
         mentions.each { |name, version, count| compare(peer, name, version, count, now) }
+      end
+
+      # Changes of a time that was missed were named in beats that were missed, too.
+      def doubt_all(peer, now)
+        @rooms.each_key { |room| peer.doubt(room, now) }
       end
 
       def mention?(mention)

@@ -18,6 +18,10 @@ module Rondo
       # Seconds for the thread to end by itself: it may be waiting for a connection.
       # @api private
       FAREWELL = 0.1
+      # Channels of presence, which says all of it again: what waited for a server that is away would be old then, and
+      # would take the room of messages.
+      # @api private
+      PASSING = "\0rondo:presence:"
 
       # @param bytes [String]
       # @return [Integer] CRC-16 as XMODEM has it, and so Redis Cluster and the keys of NATS
@@ -60,8 +64,9 @@ module Rondo
         return unless @pid == Process.pid
 
         @mutex.synchronize { @closed = true }
+        hurry unless @outage.here?
         lost = flush(seconds)
-        @log.error "! #{@name}: #{lost} messages were not sent" if lost.positive?
+        @log.error "! #{@name}: #{lost} messages were not sent#{@outage.more_lost}" if lost.positive?
         @pump.end
         @thread.join(FAREWELL) || @thread.kill
       end
@@ -82,6 +87,14 @@ module Rondo
       end
 
       private
+
+      # @return [Boolean] whether a message of this channel must not wait for the server, which is away
+      def passing?(channel)
+        return false if connected? || !channel.start_with?(PASSING)
+
+        start
+        true
+      end
 
       # Runs the block under the mutex and wakes the thread. A Timeout of the caller waits for that: half a
       # change would stay for ever.
@@ -104,6 +117,12 @@ module Rondo
         @thread = named_thread(self.class::THREAD) { @pump.run }
         pid = @pid
         at_exit { close if pid == Process.pid && !@closed }
+      end
+
+      # The pause before the next attempt may be longer than the time that is left.
+      def hurry
+        @outage.hurry
+        @pump.wake
       end
 
       def named_thread(name, &block)

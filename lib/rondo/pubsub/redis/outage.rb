@@ -100,6 +100,18 @@ module Rondo
           @lost = 0
         end
 
+        # At the end of the process.
+        # @return [String] what was lost while the queue was full, unless {#drained} has said it
+        def more_lost
+          @is_full ? "; #{@lost} messages or commands were lost before, because the queue was full" : ""
+        end
+
+        # No pause before the next attempt.
+        # @return [void]
+        def hurry
+          @next_attempt = now if @next_attempt
+        end
+
         # Redis does not take something: a line for each reason.
         # @param reason [String]
         # @return [void]

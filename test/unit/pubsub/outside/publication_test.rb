@@ -6,29 +6,8 @@
 require "test_helper"
 require "rondo"
 require "rondo/pubsub/outside/publication"
-require "stringio"
 
 class PublicationTest < Minitest::Test
-  # An engine that takes as many messages as it has room for.
-  class Engine < Rondo::PubSub::Engine
-    attr_reader :taken
-    attr_accessor :room, :fails
-
-    def initialize
-      super
-      @taken = []
-      @room = 2000
-    end
-
-    def publish(channel, message)
-      raise "broken" if fails && @taken.size == fails
-      return false if @taken.size >= room
-
-      @taken << [channel, message]
-      true
-    end
-  end
-
   GOOD = {
     '{"channel":"a","data":"m"}' => [%w[a m]],
     '{"stream":"a","data":"m"}' => [%w[a m]],
@@ -59,46 +38,35 @@ class PublicationTest < Minitest::Test
   }.freeze
 
   def setup
-    @log = StringIO.new
-    Rondo::PubSub.log = Rondo::Logger.new(io: @log)
-    Rondo::PubSub.default = @engine = Engine.new
-    @publication = Rondo::Publication.new(Rondo::Logger.new(io: @log), longest: 100)
-  end
-
-  def teardown
-    Rondo::PubSub.detach(@engine)
-    Rondo::PubSub.log = nil
+    @publication = Rondo::Publication.new(longest: 100)
   end
 
   def test_what_is_published
     GOOD.each do |body, messages|
-      @engine.taken.clear
-      assert_equal [200, "{\"published\":#{messages.size}}\n"], @publication.answer(body.b), body[0, 60]
-      assert_equal messages, @engine.taken
-      assert(@engine.taken.flatten.all? { |text| text.encoding == Encoding::UTF_8 })
+      parsed = @publication.parse(body.b)
+      assert_equal messages, parsed, body[0, 60]
+      assert(parsed.flatten.all? { |text| text.encoding == Encoding::UTF_8 })
     end
   end
 
   def test_what_is_refused
     BAD.each do |body, why|
-      status, text = @publication.answer(body.b)
-      assert_equal [400, 1], [status, text.lines.size], body[0, 60]
-      assert_match why, JSON.parse(text).fetch("error"), body[0, 60]
+      error = assert_raises(Rondo::Publication::Refused, body[0, 60]) { @publication.parse(body.b) }
+      assert_match why, error.message, body[0, 60]
+      status, text = @publication.refusal(400, error.message)
+      assert_equal [400, { "error" => error.message }, 1], [status, JSON.parse(text), text.lines.size], body[0, 60]
     end
-    assert_empty @engine.taken
   end
 
-  def test_without_room_the_answer_says_how_many_are_published
-    @engine.room = 2
-    status, text = @publication.answer("[#{(['{"channel":"a","data":"m"}'] * 5).join(",")}]")
-    assert_equal [503, 2, 2], [status, JSON.parse(text).fetch("published"), @engine.taken.size]
-    assert_match(/no room/, text)
-  end
-
-  def test_an_engine_that_raises
-    @engine.fails = 1
-    status, text = @publication.answer("[#{(['{"channel":"a","data":"m"}'] * 3).join(",")}]")
-    assert_equal [503, 1], [status, JSON.parse(text).fetch("published")]
-    assert_match(/Engine#publish: .*broken/, @log.string)
+  def test_reports
+    assert_equal [200, "{\"published\":2}\n"], @publication.report([true, 5])
+    assert_equal [200, "{\"published\":2,\"messages\":[true,5]}\n"], @publication.report([true, 5], is_detailed: true)
+    { [true, false, false] => [503, 1, /no room/], [7, nil, false] => [504, 1, /not known/] }.each do |results, (code, count, why)|
+      status, text = @publication.report(results)
+      given = JSON.parse(text)
+      assert_equal [code, count, results], [status, *given.values_at("published", "messages")]
+      assert_match why, given.fetch("error")
+    end
+    assert_equal [500, "{\"error\":\"why\",\"published\":0}\n"], @publication.report(nil, 500, "why")
   end
 end

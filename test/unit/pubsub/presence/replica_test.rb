@@ -276,6 +276,25 @@ class PresenceReplicaTest < Minitest::Test
     assert_equal [:join], world.members[1].told[%w[a x]]
   end
 
+  # An engine that is away for less than the silence drops everything: what changed then is in none of the beats that name
+  # it first, and a cycle of all rooms takes long.
+  def test_beats_that_are_missing_make_all_rooms_doubtful
+    world = quiet(silence: 60)
+    rooms = Array.new(3000) { |number| "room #{number}" }
+    rooms.each do |room|
+      world.enter(world.members[0], room, "x")
+      world.members[1].replica.follow(room, world.now, until_time: world.now + 600)
+    end
+    world.run(5)
+    world.loss = 1.0
+    rooms.last(300).each { |room| world.enter(world.members[0], room, "y") }
+    world.run(20)
+    world.loss = 0.0
+    world.run(3)
+    assert_equal 0, world.members[1].replica.counts.lost
+    rooms.last(300).each { |room| assert_equal %w[x y], world.members[1].replica.entries(room).keys.sort, room }
+  end
+
   def test_the_rooms_that_nobody_needs_are_not_followed_any_more
     world = quiet
     world.members[1].replica.follow("c", world.now, until_time: world.now + 1)
