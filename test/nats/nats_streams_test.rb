@@ -33,7 +33,7 @@ class NatsStreamsTest < NatsCase
     a, reader = server_with_reader("1")
     reader.close
     publish_in_turn(a, "kept:x", %w[2 3])
-    ask("$JS.API.STREAM.PURGE.rondo-rondo", keep: 1)
+    request("$JS.API.STREAM.PURGE.rondo-rondo", keep: 1)
     reader.open(server, "kept:x")
     reader.read_until { reader.seen.size == 2 && reader.resets == 1 }
     assert_equal %w[1 3], reader.seen
@@ -78,19 +78,5 @@ class NatsStreamsTest < NatsCase
   def put(subject, text, header = nil)
     head = "NATS/1.0\r\n#{"#{header}\r\n" if header}\r\n"
     talk("HPUB #{subject} #{head.bytesize} #{head.bytesize + text.bytesize}\r\n#{head}#{text.b}\r\n".b)
-  end
-
-  def ask(subject, words)
-    text = JSON.generate(words)
-    assert_includes talk("SUB back 1\r\nPUB #{subject} back #{text.bytesize}\r\n#{text}\r\n", /"success":true/), "MSG"
-  end
-
-  def talk(bytes, last = /PONG/)
-    TCPSocket.open("127.0.0.1", @nats.port) do |socket|
-      socket.write("CONNECT {\"verbose\":false,\"headers\":true}\r\n", bytes, "PING\r\n")
-      answer = +"".b
-      answer << socket.readpartial(4096) until last.match?(answer)
-      answer
-    end
   end
 end

@@ -69,7 +69,8 @@ module Rondo
       rescue Refused
         raise
       rescue ArgumentError, TypeError
-        raise Refused, "must be #{words || row.choices.join(" or ")}, not #{given.inspect}"
+        shown = given.inspect.gsub(%r{//[^"]*@}, "//") # an address may have a password
+        raise Refused, "must be #{words || row.choices.join(" or ")}, not #{shown}"
       end
     end
 
@@ -164,6 +165,13 @@ module Rondo
       end
     end
 
+    # There may be a password in it.
+    nats = lambda do |value, _row|
+      next value if value.is_a?(String) && value.match?(%r{\A(nats|tls)://[^/]})
+
+      raise Kind::Refused, "must be an address such as nats://HOST:PORT, several with commas"
+    end
+
     # What is wrong is said without the secret.
     secrets = lambda do |value, _row|
       next if value.nil?
@@ -196,8 +204,7 @@ module Rondo
                         variable: ["a number", ->(text, _row) { text == "auto" ? text : Integer(text, 10) }]),
       secrets: Kind.new("secrets", variable: ["secrets", ->(text, row) { secrets.call(text.split, row) }], &secrets),
       # The verb has options, too, and looks at them itself.
-      nats: Kind.new("an address such as nats://HOST:PORT, several with commas",
-                     word: matching.call(%r{\A(nats|tls)://[^/]}, ->(word) { word })),
+      nats: Kind.new("an address such as nats://HOST:PORT, several with commas", word: nats) { |value, _row| value },
       object: Kind.new("an object")
     }.freeze
   end

@@ -343,7 +343,6 @@ module Rondo
       # @param url [String] as of {PubSub::Nats#initialize}, which also has the options
       # @param options [Hash] such as jetstream: true, prefix: "shop", required: true
       def nats(url, **options)
-        fail_here "nats must be an address such as nats://HOST:PORT, not #{url.inspect}" unless url.is_a?(String)
         require "rondo/pubsub/nats"
         set(:nats, [url, options].tap { PubSub::Nats.check(url, options) })
       rescue ConfigurationError => e

@@ -72,7 +72,7 @@ module Rondo
         @access = Credentials.new(access)
         @terms = { tls: tls, timeout: timeout, ping: ping, bytes_max: RelayFrames::PAYLOAD_MAX + HEAD_MAX }
         @keeping = { messages: messages, bytes: bytes, replicas: replicas, storage: storage } if jetstream
-        Stream.check(@keeping) if @keeping
+        Wish.check(@keeping) if @keeping
         @limits = [queue, queue_bytes]
         @log = log
         @mutex = Mutex.new
@@ -86,6 +86,10 @@ module Rondo
       # @return [void]
       # @raise [ConfigurationError]
       def self.check(url, options)
+        unless url.is_a?(String)
+          raise ConfigurationError, "it must be an address such as nats://HOST:PORT, " \
+                                    "not #{Queued.without_secrets(url.inspect)}"
+        end
         options.each_key do |name|
           next if OPTIONS.include?(name) || Credentials::OPTIONS.include?(name)
 
@@ -109,8 +113,7 @@ module Rondo
 
         all
       rescue ArgumentError, URI::Error
-        shown = url.to_s.sub(%r{\A([a-z]+://)?.*@}m, '\1')
-        raise ConfigurationError, "this is not the address of a NATS server: #{shown}"
+        raise ConfigurationError, "this is not the address of a NATS server: #{Queued.without_secrets(url)}"
       end
 
       # @return [Boolean] whether messages have ids of the engine
@@ -146,17 +149,26 @@ module Rondo
       # @param channel [String]
       # @param message [String]
       # @param terms [RedisStreams::Terms, nil] of its history
-      # @return [Boolean] false when the queue is full, the engine closed, or the message too long for the server
-      def publish(channel, message, terms = nil)
+      # @yieldparam result [Integer, Boolean] its id in the stream, true for another one that NATS has, false for one
+      #   that was refused; on a thread of its own
+      # @return [Boolean] false when the queue is full, the engine closed, or the message too long for the server; the
+      #   block is not called then
+      def publish(channel, message, terms = nil, &block)
         return false if passing?(channel)
         return too_long if message.bytesize + HEAD_MAX > (@payload_max || RelayFrames::PAYLOAD_MAX)
 
         kind = RelayFrames.text?(message) ? "t" : "b"
-        return push(Kept.new(message.b, nil, true, nil), channel, terms, kind) if terms && @stream
+        return push(Kept.new(message.b, nil, true, block), channel, terms, kind) if terms && @stream
 
         looks = Nats.text(message).encoding == Encoding::UTF_8 ? "t" : "b"
         headers = looks == kind ? {} : { KIND => kind }
-        push(Redis::Outbox::Entry.new(Wire.publish(@names.plain(channel), message.b, headers: headers), nil, true, nil))
+        bytes = Wire.publish(@names.plain(channel), message.b, headers: headers)
+        push(Redis::Outbox::Entry.new(bytes, nil, true, block))
+      end
+
+      # @return [Boolean] see {Engine#confirms?}
+      def confirms?
+        true
       end
 
       # A rule of the history.
@@ -209,10 +221,28 @@ module Rondo
         drained if @outbox.empty?
       end
 
+      # Under the mutex.
+      # @param entry [Redis::Outbox::Entry]
+      # @param result [Integer, Boolean] see {#publish}
+      # @return [void]
+      def tell(entry, result)
+        resolve(entry, result)
+      end
+
+      # @param text [String]
+      # @return [void]
+      def refused(text)
+        @outage.refused(text)
+      end
+
       # A message of this engine was written where it does not count: again, behind what waits.
-      def again(channel, message, kind)
-        entry = Kept.new(message, nil, true, nil)
-        add(entry, channel, nil, kind) or @outage.full(@outbox.limits)
+      # @param block [Proc, nil] of who waits for it
+      def again(channel, message, kind, block = nil)
+        entry = Kept.new(message, nil, true, block)
+        return if add(entry, channel, nil, kind)
+
+        @outage.full(@outbox.limits)
+        tell(entry, false)
       end
 
       private
@@ -229,6 +259,7 @@ module Rondo
         @pid = nil
         @closed = false
         @count = 0
+        begin_replies
         @outbox = Redis::Outbox.new(*@limits, on_lost: ->(_entry) {})
         @interests = Interests.new(@names)
         @outage = Redis::Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
@@ -242,6 +273,7 @@ module Rondo
 
       def push(entry, *words)
         queue do
+          start_replies if entry.block
           next true if add(entry, *words)
 
           @outage.full(@outbox.limits)

@@ -113,14 +113,6 @@ module Rondo
         push(words, false, block)
       end
 
-      # As {Queued#close}; replies end, too.
-      # @param seconds [Numeric] that what is queued has to leave
-      # @return [void]
-      def close(seconds = LAST_CHANCE)
-        super
-        @replies << nil if @pid == Process.pid
-      end
-
       # @return [Boolean] whether messages have ids of the engine
       # @api private
       def keeps?
@@ -138,8 +130,7 @@ module Rondo
         @subscriptions = Subscriptions.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
         @place = Place.of(@address, @tag)
         @outage = Outage.new(@name, @log, @place.longest_pause) { @mutex.synchronize { @changed.broadcast } }
-        @replies = Thread::Queue.new
-        @reader = nil
+        begin_replies
       end
 
       def changes_connection?(verb, word)
@@ -198,29 +189,6 @@ module Rondo
 
       def refused(channel, reason)
         @outage.refused("cannot subscribe to #{channel.inspect}: #{reason}")
-      end
-
-      # ---- replies for the application ----
-
-      def resolve(entry, reply)
-        @replies << [entry.block, reply] if entry.block
-      end
-
-      # What the application does with a reply may take its time.
-      def start_replies
-        return if @reader
-
-        @reader = named_thread("rondo redis replies") do
-          while (block, reply = @replies.pop)
-            hand_over(block, reply)
-          end
-        end
-      end
-
-      def hand_over(block, reply)
-        block.call(reply)
-      rescue StandardError => e
-        @log.error "! #{@name}: the block of a command: #{e.full_message(highlight: false)}"
       end
     end
   end

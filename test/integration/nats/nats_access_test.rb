@@ -41,7 +41,7 @@ class NatsAccessTest < NatsCase
 
   def test_an_nkey
     seed, name = pair
-    restart("-c", config("authorization { users = [ { nkey: #{name} } ] }"))
+    restart("-c", conf("authorization { users = [ { nkey: #{name} } ] }"))
     write "seed", "#{seed}\n"
     server(verb: "nats 'nats://127.0.0.1:#{@nats.port}', nkey: 'seed'")
   end
@@ -103,10 +103,6 @@ class NatsAccessTest < NatsCase
       tools = Rondo::PubSub::Nats::Credentials.new({})
       tools.send(:encode, bytes + [Rondo::PubSub::Queued.crc16(bytes)].pack("v"))
     end
-  end
-
-  def config(text)
-    File.join(@nats.folder, "nats.conf").tap { |path| File.write(path, text) }
   end
 
   # With other words.

@@ -52,4 +52,23 @@ class NatsCase < StreamsCase
   def length_of(_channel)
     state["last_seq"].to_i
   end
+
+  # @return [String] path of a file for NATS
+  def conf(text)
+    File.join(@nats.folder, "nats.conf").tap { |path| File.write(path, text) }
+  end
+
+  def request(subject, words, answer = /"success":true/)
+    text = JSON.generate(words)
+    assert_includes talk("SUB back 1\r\nPUB #{subject} back #{text.bytesize}\r\n#{text}\r\n", answer), "MSG"
+  end
+
+  def talk(bytes, last = /PONG/)
+    TCPSocket.open("127.0.0.1", @nats.port) do |socket|
+      socket.write("CONNECT {\"verbose\":false,\"headers\":true}\r\n", bytes, "PING\r\n")
+      answer = +"".b
+      answer << socket.readpartial(4096) until last.match?(answer)
+      answer
+    end
+  end
 end

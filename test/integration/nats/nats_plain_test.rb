@@ -61,6 +61,33 @@ class NatsPlainTest < OutletCase
     assert small.publish("c", "y")
   end
 
+  # In a program that is no server.
+  def test_who_publishes_is_told_that_nats_has_it
+    Rondo::PubSub.default = @engine
+    assert_equal true, Rondo.publish("c", "1", confirm: PATIENCE)
+    heard = Thread::Queue.new
+    assert_equal true, Rondo.publish("c", "2", confirm: PATIENCE) { |result| heard << [result, Rondo.publish("c", "3")] }
+    assert_equal [true, true], Timeout.timeout(PATIENCE) { heard.pop }
+    @nats.kill
+    assert_equal false, Rondo.publish("c", "4", confirm: 0.1)
+  ensure
+    Rondo::PubSub.detach(@engine)
+  end
+
+  # No server had said yet how much it takes. NATS would close the connection.
+  def test_a_message_that_is_too_long_does_not_hold_up_others
+    @nats.kill
+    late = engine
+    late.subscribe("c", false)
+    heard = Thread::Queue.new
+    assert late.publish("c", "x" * ((1 << 20) + 1)) { |result| heard << result }
+    assert late.publish("c", "x" * (1 << 20)) { |result| heard << result }
+    assert late.publish("c", "short")
+    @nats.start
+    assert_equal [false, true], Array.new(2) { Timeout.timeout(PATIENCE) { heard.pop } }
+    assert_equal [1 << 20, 5], take(2).map { |_, message| message.bytesize }
+  end
+
   def test_after_close_nothing_is_taken
     assert @engine.publish("c", "1")
     @engine.close

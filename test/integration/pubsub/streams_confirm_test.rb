@@ -4,33 +4,12 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "streams_case"
+require "support/confirming"
 
 class StreamsConfirmTest < StreamsCase
-  # `how`: wait:SECONDS, or block; the answer of the request is what came.
-  APP = <<~'RUBY'
-    require "uri"
-    require "timeout"
-    Rondo::PubSub.history("kept:*", match: :redis, size: 2000)
-    run(lambda do |env|
-      channel, message, how = env["QUERY_STRING"].split(",")
-      message = URI.decode_www_form_component(message)
-      answer =
-        if how == "block"
-          heard = Queue.new
-          queued = Rondo.publish(channel, message, confirm: 60) { |result| heard << result }
-          "#{queued} #{Timeout.timeout(60) { heard.pop }}"
-        else
-          Rondo.publish(channel, message, confirm: how.to_f).to_s
-        end
-      [200, { "content-type" => "text/plain" }, [answer]]
-    rescue Rondo::Error, ArgumentError => e
-      [200, {}, ["#{e.class}: #{e.message}"]]
-    end)
-  RUBY
+  include Confirming
 
-  def ask(server, channel, message, how = "60")
-    get(server, "/?#{channel},#{message},#{how}").body
-  end
+  APP = Confirming::APP
 
   def last_id(channel)
     @redis.cli("GET", "{rondo}:m:#{channel}").strip

@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "securerandom"
+require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/wire"
 require "rondo/pubsub/streams/tracks"
 
@@ -83,7 +84,7 @@ module Rondo
                      flow_control: true, idle_heartbeat: HEARTBEAT * 1_000_000_000, mem_storage: true,
                      num_replicas: 1, max_deliver: 1, **place(after, from_us) }
           requests.ask("$JS.API.CONSUMER.CREATE.#{stream}", { stream_name: stream, config: config }) do |answer|
-            raise Link::Refused, Stream.text_of(answer["error"]) if answer["error"]
+            raise Link::Refused, Answers.text_of(answer["error"]) if answer["error"]
 
             # Messages may have come before the answer, which counts those that had not been sent then.
             yield @name, answer["num_pending"].to_i + @delivered

@@ -3,6 +3,7 @@
 # Copies of the newest messages of channels, for the hub: each is read once, by a consumer of its own, in pages.
 # SPDX-License-Identifier: MIT
 
+require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/consumer"
 
 module Rondo
@@ -12,24 +13,41 @@ module Rondo
       class Copies
         # At once.
         MOST = 16
+        NANOSECONDS = 1_000_000_000
         PAGE = 256
         PAGE_BYTES = 4 << 20
         # Bytes of a copy; older messages are not in it.
         BYTES = 16 << 20
-        # Nanoseconds that the server keeps a consumer of which nobody hears.
-        IDLE = 10_000_000_000
+        # Seconds that the server keeps a consumer of which nobody hears.
+        IDLE = 10
+        # Seconds that the server waits for the messages of a page.
+        EXPIRES = 2
+        # Seconds without a message until a copy is begun anew.
+        SILENCE = 5
+        # Seconds between attempts while consumers do not answer, and how much of that is chance.
+        SHORTEST = 0.1
+        LONGEST = 5.0
+        JITTER = 0.5
+        TOO_LONG = /MaxBytes/i
+        EXPIRED = 408
 
         # One that is read.
-        Reading = Struct.new(:name, :channel, :consumer, :items, :bytes, :left, :is_cut)
+        # @!attribute left [Integer] messages of the page that may still come
+        # @!attribute asked_at [Float] when the page was asked for
+        # @!attribute heard_at [Float]
+        Reading = Struct.new(:name, :channel, :consumer, :items, :bytes, :left, :is_cut, :asked_at, :heard_at)
 
         # @param names [Names]
         # @param stream [Stream]
-        def initialize(names, stream)
+        # @param clock [#call] seconds
+        def initialize(names, stream, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           @names = names
           @stream = stream
+          @clock = clock
           @wanted = {}
           @reading = {}
-          @count = 0
+          @count = @attempts = 0
+          @next_at = 0.0
         end
 
         # @return [void]
@@ -40,7 +58,8 @@ module Rondo
         # @return [void]
         def forget(channel)
           @wanted.delete(channel)
-          @reading.delete_if { |_, each| each.channel == channel }
+          gone = @reading.select { |_, each| each.channel == channel }
+          gone.each_key { |name| leave(name) }
         end
 
         # @return [void]
@@ -56,19 +75,30 @@ module Rondo
         # @return [void]
         def ask(requests)
           @requests = requests
+          @reading.values.each { |each| anew(each) if patience(each).zero? } # rubocop:disable Style/HashEachMethods
+          return if @clock.call < @next_at
+
           while @wanted.any? && @reading.size < MOST
             channel, = @wanted.shift
             start(channel) if @stream.track(channel)
           end
         end
 
+        # @return [Float, nil] seconds until {#ask} is to be called again
+        def pause
+          waits = @reading.each_value.map { |each| patience(each) }
+          waits << [@next_at - @clock.call, 0].max if @wanted.any? && @reading.size < MOST
+          waits.min
+        end
+
         # @param message [Message]
         # @return [void]
         def take(message)
           reading = @reading[message.sid] or return
-          return read_page(reading) if message.status
+          return end_page(reading, message) if message.status
 
           stored = Stored.of(message, @names) or return
+          reading.heard_at = @clock.call
           add(reading, stored)
           return finish(reading) if stored.pending.zero?
 
@@ -80,28 +110,76 @@ module Rondo
         def start(channel)
           name = "c#{@count += 1}"
           reading = @reading[name] = Reading.new(name, channel, nil, [], 0, 0)
+          reading.asked_at = reading.heard_at = @clock.call
           @requests.open(name)
           @stream.track(channel).recent = []
           config = { filter_subject: @names.kept(channel), deliver_policy: "all", ack_policy: "none",
-                     replay_policy: "instant", inactive_threshold: IDLE, mem_storage: true, num_replicas: 1,
-                     max_deliver: 1 }
+                     replay_policy: "instant", inactive_threshold: IDLE * NANOSECONDS, mem_storage: true,
+                     num_replicas: 1, max_deliver: 1 }
           words = { stream_name: @names.stream, config: config }
           @requests.ask("$JS.API.CONSUMER.CREATE.#{@names.stream}", words) { |answer| begun(reading, answer) }
         end
 
         def begun(reading, answer)
-          raise Link::Refused, Stream.text_of(answer["error"]) if answer["error"]
           return unless @reading[reading.name]
+          return unable(reading, answer["error"]) if answer["error"]
 
           reading.consumer = answer["name"]
           answer["num_pending"].to_i.zero? ? finish(reading) : read_page(reading)
         end
 
-        def read_page(reading)
-          reading.left = PAGE
-          words = JSON.generate(batch: PAGE, max_bytes: PAGE_BYTES, expires: 2_000_000_000)
+        # Too many consumers, or none are allowed.
+        def unable(reading, error)
+          text = Answers.text_of(error)
+          raise Link::Refused, text if error["code"].to_i >= 500 || error["err_code"] == Stream::NO_STREAM
+
+          @stream.refused(text)
+          anew(reading)
+        end
+
+        # A message that is longer than a page comes alone.
+        def read_page(reading, count = PAGE)
+          reading.left = count
+          reading.asked_at = @clock.call
+          words = { batch: count, expires: EXPIRES * NANOSECONDS }
+          words[:max_bytes] = PAGE_BYTES if count > 1
           subject = "$JS.API.CONSUMER.MSG.NEXT.#{@names.stream}.#{reading.consumer}"
-          @requests.send_to(subject, words, reading.name)
+          @requests.send_to(subject, JSON.generate(words), reading.name)
+        end
+
+        # The next message does not fit into the page, or none has come in time; else the consumer is gone.
+        def end_page(reading, message)
+          if TOO_LONG.match?(message.headers[""]) && reading.left > 1
+            read_page(reading, reading.left == PAGE ? 1 : PAGE)
+          elsif message.status == EXPIRED && @clock.call - reading.asked_at > EXPIRES / 2.0
+            read_page(reading)
+          else
+            anew(reading)
+          end
+        end
+
+        def anew(reading)
+          leave(reading.name)
+          @stream.track(reading.channel)&.recent = nil
+          later(reading.channel)
+        end
+
+        # The hub does not take it now, or nobody answers.
+        def later(channel)
+          want(channel)
+          longest = [SHORTEST * (2**[@attempts, 10].min), LONGEST].min
+          @next_at = @clock.call + (longest * (1 - (rand * JITTER)))
+          @attempts += 1
+        end
+
+        # The server removes the consumer by itself.
+        def leave(name)
+          @requests.shut(name) if @reading.delete(name)
+        end
+
+        # @return [Float] seconds
+        def patience(reading)
+          [reading.heard_at + SILENCE - @clock.call, 0].max
         end
 
         def add(reading, stored)
@@ -116,10 +194,11 @@ module Rondo
         # The state is asked last: what it says to be lost may have been read, never the other way round.
         def finish(reading)
           @requests.shut(reading.name)
+          reading.heard_at = @clock.call
           @requests.ask("$JS.API.CONSUMER.DELETE.#{@names.stream}.#{reading.consumer}") { |_| nil }
           @stream.info do |answer|
             next unless @reading.delete(reading.name)
-            raise Link::Refused, Stream.text_of(answer["error"]) if answer["error"]
+            raise Link::Refused, Answers.text_of(answer["error"]) if answer["error"]
 
             @stream.live? ? give(reading, answer) : want_again(reading)
           end
@@ -137,8 +216,8 @@ module Rondo
           items.concat(track.recent.to_a.select { |item| item.id > newest })
           track.recent = nil
           now_us = (Time.now.to_f * 1_000_000).to_i
-          @stream.give(reading.channel, floor_of(reading, answer["state"], now_us), now_us, @stream.top, items) or
-            want(reading.channel)
+          given = @stream.give(reading.channel, floor_of(reading, answer["state"], now_us), now_us, @stream.top, items)
+          given ? @attempts = 0 : later(reading.channel)
         end
 
         # Void ones do not ascend; see Stream#take_live.
@@ -162,7 +241,7 @@ module Rondo
         def gone_before(state)
           return 0 if state["first_seq"].to_i <= 1
 
-          state["messages"].to_i.zero? ? @stream.top : Stream.time(state["first_ts"]) - 1
+          state["messages"].to_i.zero? ? @stream.top : Answers.time(state["first_ts"]) - 1
         end
       end
     end

@@ -46,6 +46,11 @@ module Rondo
           {}
         end
 
+        # @return [String] without secrets
+        def inspect
+          "#<#{self.class} #{@options.keys.join(", ")}>"
+        end
+
         private
 
         def of_user(url)

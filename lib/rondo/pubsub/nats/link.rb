@@ -59,6 +59,10 @@ module Rondo
 
         private
 
+        def place
+          "#{@url.hostname}:#{@url.port}"
+        end
+
         # ---- opening ----
 
         def open

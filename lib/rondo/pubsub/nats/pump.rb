@@ -6,6 +6,7 @@
 
 require "securerandom"
 require "rondo/pubsub/queued/pump"
+require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/link"
 require "rondo/pubsub/nats/names"
 require "rondo/pubsub/redis/outage"
@@ -43,7 +44,7 @@ module Rondo
         # @return [void]
         def ask(subject, data = "", headers: {}, &block)
           number = @count += 1
-          @asked[number] = [now + @timeout, block]
+          @asked[number] = [now + @timeout, block, subject]
           data = JSON.generate(data) if data.is_a?(Hash)
           @link.push(Wire.publish(subject, data, reply: "#{@inbox}.r.#{number}", headers: headers))
         end
@@ -73,6 +74,23 @@ module Rondo
         def take(message)
           _, block = @asked.delete(message.subject.delete_prefix("#{@inbox}.r.").to_i)
           block&.call(answer_of(message))
+        end
+
+        # @param subject [String, nil]
+        # @return [Boolean] whether its messages come here
+        def own?(subject)
+          subject.to_s.start_with?(@inbox)
+        end
+
+        # The server does not take what was asked under this subject.
+        # @param subject [String, nil]
+        # @param text [String] why not
+        # @return [Boolean] whether something was
+        def refuse(subject, text)
+          refused = @asked.select { |_, asked| asked[2] == subject }
+          refused.each_key { |number| @asked.delete(number) }
+          refused.each_value { |_, block| block&.call({ "error" => { "code" => 403, "description" => text } }) }
+          refused.any?
         end
 
         # @return [Float, nil] seconds until an answer is late
@@ -128,6 +146,7 @@ module Rondo
           @terms = terms
           @plain = []
           @kept = []
+          @forbidden = {}
           open_waker
         end
 
@@ -150,8 +169,9 @@ module Rondo
         end
 
         def open_link
-          refused = ->(text) { @outage.refused(text) }
-          @link = Link.new(@addresses.rotate!.last, @access, on_refusal: refused, **@terms) { |message| take(message) }
+          @link = Link.new(@addresses.rotate!.last, @access, on_refusal: method(:forbid), **@terms) do |message|
+            take(message)
+          end
         end
 
         def look_at_session
@@ -182,6 +202,7 @@ module Rondo
           end
           @plain.clear
           @kept.clear
+          @forbidden.clear
           @outage.begin(reason, is_answer)
         end
 
@@ -197,6 +218,20 @@ module Rondo
           end
         end
 
+        # NATS says so before it answers the PING behind the message.
+        def forbid(text)
+          kind, subject = text.match(/ for (Publish|Subscription) to "([^"]*)"/i)&.captures
+          raise Link::Refused, text if kind&.casecmp?("subscription") && @requests&.own?(subject)
+          return if @mutex.synchronize { @requests&.refuse(subject, text) }
+
+          @plain.each { |entry| @forbidden[entry.number] = true if subject_of(entry) == subject }
+          @outage.refused(text)
+        end
+
+        def subject_of(entry)
+          entry.bytes[/\AH?PUB (\S+)/, 1]
+        end
+
         # ---- what goes out ----
 
         def feed
@@ -209,7 +244,7 @@ module Rondo
         end
 
         def send_entries
-          while @plain.size + @kept.size < WINDOW && @link.unsent_bytes < WINDOW_BYTES
+          while under_way < WINDOW && @link.unsent_bytes < WINDOW_BYTES
             entry = @outbox.shift { true } or break
             next refuse_long(entry) if long?(entry)
 
@@ -217,15 +252,26 @@ module Rondo
           end
         end
 
+        def under_way
+          @plain.size + @kept.size + (@stream ? @stream.unread : 0)
+        end
+
         # It was queued while no server had said how much it takes, or another one did.
         def long?(entry)
           most = @link.info["max_payload"].to_i
-          most.positive? && entry.bytes.bytesize > most + (entry.is_a?(Kept) ? -HEAD_MAX : HEAD_MAX)
+          return false unless most.positive? && entry.bytes.bytesize > most - HEAD_MAX
+
+          entry.is_a?(Kept) || entry.bytes[/\A[^\r]* (\d+)\r/n, 1].to_i > most
         end
 
         def refuse_long(entry)
-          @outage.refused(Nats::TOO_LONG)
+          refuse(entry, Nats::TOO_LONG)
+        end
+
+        def refuse(entry, reason)
+          @outage.refused(reason)
           @engine.done(entry)
+          @engine.tell(entry, false)
         end
 
         def send_plain(entry)
@@ -238,16 +284,12 @@ module Rondo
           return @engine.done(entry) if @stream.written?(entry)
 
           @kept << entry
-          @stream.write(entry) { |answer| written(entry, answer) }
+          @stream.write(entry) { |refusal| written(entry, refusal) }
         end
 
-        def written(entry, answer)
-          refusal = answer["error"]
-          raise Link::Refused, Stream.text_of(refusal) if refusal && refusal["code"].to_i >= 500
-
+        def written(entry, refusal)
           @kept.delete(entry)
-          @outage.refused(Stream.text_of(refusal)) if refusal
-          @engine.done(entry)
+          refusal ? refuse(entry, Answers.text_of(refusal)) : @engine.done(entry)
         end
 
         # The server has what was sent before its answer.
@@ -256,8 +298,14 @@ module Rondo
           @is_asked = true
           @link.ping do
             @is_asked = false
-            @mutex.synchronize { @plain.shift(count).each { |entry| @engine.done(entry) } }
+            @mutex.synchronize { @plain.shift(count).each { |entry| arrived(entry) } }
+            @forbidden.clear
           end
+        end
+
+        def arrived(entry)
+          @engine.done(entry)
+          @engine.tell(entry, !@forbidden.key?(entry.number)) if entry.block
         end
 
         # ---- waiting ----

@@ -11,10 +11,12 @@
 # SPDX-License-Identifier: MIT
 
 require "json"
-require "time"
 require "rondo/pubsub/nats/pump"
 require "rondo/pubsub/nats/consumer"
+require "rondo/pubsub/nats/answers"
+require "rondo/pubsub/nats/awaited"
 require "rondo/pubsub/nats/copies"
+require "rondo/pubsub/nats/wish"
 require "rondo/pubsub/streams/tracks"
 
 module Rondo
@@ -23,58 +25,40 @@ module Rondo
       # A message for the stream, that waits.
       # @api private
       class Kept < Redis::Outbox::Entry
-        attr_accessor :channel, :terms, :kind
+        attr_accessor :channel, :terms, :kind, :place
       end
 
       # How far a channel was delivered here. `recent`: messages that came while its copy was read.
       # @api private
-      Track = Struct.new(:last, :recent)
+      # `gap`: up to where messages are lost, as was told last.
+      Track = Struct.new(:last, :recent, :gap)
 
       # Of one engine.
       # @api private
       class Stream
-        # Seconds until the hub is offered what it did not take.
+        # Seconds until the hub is offered what it did not take; more each time.
         RETRY = 0.05
+        RETRY_MOST = 1.0
         # Bytes of old messages that are collected until all are here.
         CATCH_MAX = 64 << 20
-        # Seconds in which the server knows a message that comes again.
-        WINDOW = 120
         OLDEST = [2, 9].freeze
         NO_STREAM = 10_059
 
-        # @param options [Hash] messages, bytes, replicas, storage
-        # @return [void]
-        # @raise [ConfigurationError]
-        def self.check(options)
-          wrong = options.find do |name, value|
-            next !%w[file memory].include?(value) if name == :storage
-
-            !(value.nil? && name != :replicas) && !(value.is_a?(Integer) && value.positive?)
-          end
-          raise ConfigurationError, "nats: #{wrong.first} cannot be #{wrong.last.inspect}" if wrong
-        end
-
-        # @param error [Hash] of an answer
-        # @return [String]
-        def self.text_of(error)
-          return "JetStream does not answer: it is not enabled there, or has no leader" if error["none"]
-
-          "JetStream: #{error["description"].to_s.lines.first.to_s.strip}"
-        end
-
         # @param names [Names]
         # @param interests [Interests]
-        # @param outlet [#item, #give, #again] the engine
+        # @param outlet [#item, #give, #again, #tell] the engine
         def initialize(names, interests, outlet, messages:, bytes:, replicas:, storage:)
           @names = names
           @interests = interests
           @outlet = outlet
-          @wish = { messages: messages || 0, bytes: bytes || -1, replicas: replicas, storage: storage }
-          @ttl_ms = nil
+          @wish = Wish.new(messages, bytes, replicas, storage)
           @writer = SecureRandom.hex(8)
           @tracks = {}
           @written = {}
+          @gaps = {}
+          @refusals = 0
           @copies = Copies.new(names, self)
+          @awaited = Awaited.new(outlet)
           @top = 0
           forget_link
         end
@@ -96,6 +80,7 @@ module Rondo
         # @return [void]
         def forget(channel)
           @tracks.delete(channel)
+          @gaps.delete(channel)
           @copies.forget(channel)
         end
 
@@ -108,10 +93,7 @@ module Rondo
         # @param terms [RedisStreams::Terms]
         # @return [void]
         def keep(terms)
-          before = [@wish[:messages], @ttl_ms]
-          @wish[:messages] = [@wish[:messages], terms.messages].max
-          @ttl_ms = terms.ttl_ms.zero? || @ttl_ms&.zero? ? 0 : [@ttl_ms || 0, terms.ttl_ms].max
-          @is_unknown = true if before != [@wish[:messages], @ttl_ms]
+          @is_unknown = true if @wish.keep(terms)
         end
 
         # ---- the connection ----
@@ -152,6 +134,7 @@ module Rondo
           return consume if @retry_at && now >= @retry_at
 
           check_silence
+          consume if @consumer && @awaited.patience(@consumer.name)&.zero?
           @copies.ask(@requests) if @is_live
         end
 
@@ -159,26 +142,39 @@ module Rondo
         def pause
           return unless @requests
 
-          [@retry_at && [@retry_at - now, 0].max, @consumer&.patience].compact.min
+          [@retry_at && [@retry_at - now, 0].max, @consumer&.patience, @awaited.patience(@consumer&.name),
+           (@copies.pause if @is_live)].compact.min
         end
 
         # ---- what goes out ----
 
         # @param entry [Kept]
+        # @yieldparam refusal [Hash, nil] nil: the stream has it
         # @return [void]
-        def write(entry, &)
+        def write(entry)
           stored = "#{@top} #{entry.kind} #{@writer} #{entry.number}"
           headers = { "Nats-Msg-Id" => "#{@writer}:#{entry.number}", Stored::HEADER => stored }
           @written[entry.number] = false
+          @awaited.add(entry) if entry.block
           @requests.ask(@names.kept(entry.channel), entry.bytes, headers: headers) do |answer|
-            @written.delete(entry.number) unless answer["error"] && answer["error"]["code"].to_i >= 500
-            yield answer
+            refusal = Answers.refusal(answer)
+            @written.delete(entry.number)
+            refusal ? @awaited.drop(entry) : stored(entry, answer["seq"])
+            yield refusal
           end
         end
 
         # @return [Boolean] it has come back, so its answer was lost
         def written?(entry)
-          @written[entry.number] ? @written.delete(entry.number) : false
+          return false unless @written[entry.number]
+
+          stored(entry, 0)
+          @written.delete(entry.number)
+        end
+
+        # @return [Integer] messages that NATS has, whose publisher waits until they were read
+        def unread
+          @awaited.unread
         end
 
         # ---- what comes ----
@@ -222,18 +218,15 @@ module Rondo
           @outlet.give(...)
         end
 
+        # @param text [String] why JetStream does not do something
+        # @return [void]
+        def refused(text)
+          @outlet.refused(text)
+        end
+
         # Asks for the state of the stream.
         def info(&)
           @requests.ask("$JS.API.STREAM.INFO.#{@names.stream}", &)
-        end
-
-        # @param text [String] as JetStream has times
-        # @return [Integer] microseconds
-        def self.time(text)
-          time = Time.iso8601(text.to_s)
-          [(time.to_i * 1_000_000) + time.usec, 0].max
-        rescue ArgumentError
-          0
         end
 
         private
@@ -250,47 +243,30 @@ module Rondo
           info do |answer|
             error = answer["error"]
             next set_up(answer) unless error
-            raise Link::Refused, Stream.text_of(error) unless error["err_code"] == NO_STREAM
+            raise Link::Refused, Answers.text_of(error) unless error["err_code"] == NO_STREAM
 
-            save("CREATE", wanted({ "name" => @names.stream, "subjects" => [@names.all_kept], "discard" => "old",
-                                    "retention" => "limits", "storage" => @wish[:storage] }))
+            save("CREATE", @wish.of_stream(@names))
           end
         end
 
         def save(verb, config)
           @requests.ask("$JS.API.STREAM.#{verb}.#{@names.stream}", config) do |answer|
-            raise Link::Refused, Stream.text_of(answer["error"]) if answer["error"]
+            raise Link::Refused, Answers.text_of(answer["error"]) if answer["error"]
 
             set_up(answer, is_saved: true)
           end
-        end
-
-        # Nanoseconds; 0 is for ever. Without a rule nothing is kept yet.
-        def age_over(known)
-          return known || (WINDOW * 1_000_000_000) if @ttl_ms.nil?
-
-          @ttl_ms.zero? || known&.zero? ? 0 : [known.to_i, @ttl_ms * 1_000_000].max
-        end
-
-        # Never less than other servers have asked for.
-        def wanted(config)
-          age = age_over(config["max_age"])
-          window = WINDOW * 1_000_000_000
-          config.merge("max_msgs_per_subject" => [config["max_msgs_per_subject"].to_i, @wish[:messages], 1].max,
-                       "max_age" => age, "max_bytes" => @wish[:bytes], "num_replicas" => @wish[:replicas],
-                       "duplicate_window" => age.zero? ? window : [window, age].min)
         end
 
         def set_up(answer, is_saved: false)
           config = answer["config"]
           raise Link::Refused, "JetStream: an answer without a stream" unless config.is_a?(Hash)
 
-          better = wanted(config)
+          better = @wish.over(config)
           return save("UPDATE", better) if better != config && !is_saved
 
           @is_asking = false
           @config = config
-          arrive(Stream.time(answer["created"]), answer["state"]) unless @consumer
+          arrive(Answers.time(answer["created"]), answer["state"]) unless @consumer
         end
 
         def arrive(created, state)
@@ -301,7 +277,9 @@ module Rondo
             lose_all([created, @top].max)
             @began = created
             @sequence = 0
+            @awaited.lost(0)
           end
+          @awaited.lost(last) if last < @sequence
           @sequence = last if last < @sequence
           consume
         end
@@ -309,7 +287,7 @@ module Rondo
         def start_at(created, state, last)
           @began = created
           @sequence = last
-          @top = [@top, created, last.zero? ? 0 : Stream.time(state["last_ts"])].max
+          @top = [@top, created, last.zero? ? 0 : Answers.time(state["last_ts"])].max
           @tracks.each_value { |track| track.last = @top if track.last.zero? }
           @rewind ? rewind : consume
         end
@@ -355,7 +333,7 @@ module Rondo
           return take_live(stored) if @is_live
 
           collect(stored)
-          live if stored.pending.zero?
+          live if stored.pending.zero? && @consumer
         end
 
         # A limit has removed messages before they came here.
@@ -385,16 +363,22 @@ module Rondo
           return consume if @reread
 
           @is_live = release(false)
+          @refusals = 0 if @is_live
         end
 
         # Gaps first: what a limit removed is before what it left.
         def release(is_part)
           tell_holes(is_part) if @is_holed
-          @is_holed = false
           caught = @caught
           @caught = []
           @caught_bytes = 0
-          caught.all? { |stored| take_live(stored) }
+          return later unless tell_gaps
+
+          @is_holed = false
+          return false unless caught.all? { |stored| take_live(stored) }
+
+          @awaited.passed(@sequence, @consumer.name) unless is_part
+          true
         end
 
         def tell_holes(is_part)
@@ -411,7 +395,17 @@ module Rondo
 
         def lose(channel, id)
           track = @tracks[channel] or return
-          @outlet.item(RedisStreams::Item.new(channel, 0, 0, [id, track.last].max))
+          id = [id, track.last, @gaps[channel].to_i].max
+          @gaps[channel] = id unless track.gap == id
+        end
+
+        # @return [Boolean] false: the hub does not take all of them now
+        def tell_gaps
+          @gaps.delete_if do |channel, id|
+            track = @tracks[channel] or next true
+            @outlet.item(RedisStreams::Item.new(channel, 0, 0, id)) and track.gap = id
+          end
+          @gaps.empty?
         end
 
         def lose_all(id)
@@ -427,14 +421,21 @@ module Rondo
 
           @sequence = stored.sequence
           @top = stored.id
+          @awaited.read(stored.number, stored.id) if @awaited.any? && stored.writer == @writer
           true
         end
 
         def pass_over(stored)
           is_new = stored.sequence > @sequence
-          @outlet.again(stored.channel, stored.text, stored.kind) if is_new && stored.writer == @writer
+          if is_new && stored.writer == @writer
+            @outlet.again(stored.channel, stored.text, stored.kind, @awaited.take(stored.number))
+          end
           @sequence = stored.sequence if is_new
           true
+        end
+
+        def stored(entry, sequence)
+          @awaited.stored(entry, sequence, @consumer&.name, sequence <= @sequence) if entry.block
         end
 
         def hand_on(track, stored)
@@ -451,7 +452,8 @@ module Rondo
           @consumer.close
           @consumer = nil
           @is_live = false
-          @retry_at = now + RETRY
+          @retry_at = now + [RETRY * (2**@refusals), RETRY_MOST].min
+          @refusals = [@refusals + 1, 10].min
           false
         end
 

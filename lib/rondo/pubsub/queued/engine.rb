@@ -3,7 +3,7 @@
 # What engines with a connection share: messages wait in an outbox, and a thread (pump.rb) moves them. What is called
 # here only queues and wakes the thread, which is started in the process that first needs it. Who includes it sets
 # @name, @log, @mutex and @changed, and has THREAD, a class Error, `begin_pump`, and `begin_anew`, which makes @outbox
-# and @outage and forgets @pid.
+# and @outage, forgets @pid and calls `begin_replies`.
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
@@ -30,6 +30,18 @@ module Rondo
         bytes.each_byte.reduce(0) do |sum, byte|
           8.times.reduce(sum ^ (byte << 8)) { |value, _| ((value << 1) ^ (value[15] * 0x1021)) & 0xffff }
         end
+      end
+
+      # Of an address that may be none. What stands before an @ is not shown, nor what is no port after a colon, nor
+      # passwords and tokens among its options.
+      # @param url [String]
+      # @return [String]
+      # @api private
+      def self.without_secrets(url)
+        scheme, rest = url.to_s.scrub.match(%r{\A([a-z]+(?:\+[a-z]+)?:/+)?(?:.*@)?(.*)\z}mi).captures
+        rest = rest.gsub(/((?:password|token)=)[^&]*/i, "\\1...")
+        shown = rest.gsub(%r{\[[\h:.]*\]|:[^,/?\s]*}) { |part| part.match?(/\A(?:\[|:\d{0,5}\z)/) ? part : ":..." }
+        "#{scheme}#{shown}".lines.first.to_s.chomp
       end
 
       # Begins to connect, without waiting for it.
@@ -69,6 +81,7 @@ module Rondo
         @log.error "! #{@name}: #{lost} messages were not sent#{@outage.more_lost}" if lost.positive?
         @pump.end
         @thread.join(FAREWELL) || @thread.kill
+        @replies << nil
       end
 
       # @return [Boolean] whether the server is there, as far as is known
@@ -148,6 +161,34 @@ module Rondo
       def drained
         @outage.drained
         @changed.broadcast
+      end
+
+      # ---- replies for the application ----
+
+      def begin_replies
+        @replies = Thread::Queue.new
+        @reader = nil
+      end
+
+      def resolve(entry, reply)
+        @replies << [entry.block, reply] if entry.block
+      end
+
+      # What the application does with a reply may take its time.
+      def start_replies
+        return if @reader
+
+        @reader = named_thread("#{self.class::THREAD} replies") do
+          while (block, reply = @replies.pop)
+            hand_over(block, reply)
+          end
+        end
+      end
+
+      def hand_over(block, reply)
+        block.call(reply)
+      rescue StandardError => e
+        @log.error "! #{@name}: the block of a command: #{e.full_message(highlight: false)}"
       end
     end
   end

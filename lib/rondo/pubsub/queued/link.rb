@@ -2,7 +2,7 @@
 
 # A connection to the server of an engine. Opening waits, by its deadline; everything after that never does. Belongs to
 # the engine's thread (pump.rb), which waits for the socket and keeps the deadlines. Who inherits from it opens @io and
-# @socket, and has PEER, `feed`, `owed?` and `ask_for_sign`.
+# @socket, and has PEER, `place`, `feed`, `owed?` and `ask_for_sign`.
 # SPDX-License-Identifier: MIT
 
 require "openssl"
@@ -59,6 +59,11 @@ module Rondo
           return [@opened_at + @timeout - now, 0].max unless @ready # whatever it says until then
 
           [@heard_at + (owed? ? @timeout : @ping) - now, 0].max
+        end
+
+        # @return [String] without what is sent
+        def inspect
+          "#<#{self.class} #{place}>"
         end
 
         # @return [void]

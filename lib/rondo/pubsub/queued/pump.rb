@@ -39,6 +39,11 @@ module Rondo
           [*links, @waker, @wake].each { |each| each&.close }
         end
 
+        # @return [String] without credentials, addresses and what waits
+        def inspect
+          "#<#{self.class} #{links.compact.map(&:inspect).join(", ")}>"
+        end
+
         private
 
         def open_waker

@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/engine"
 
 module Rondo
   module PubSub
@@ -55,7 +56,7 @@ module Rondo
         rescue LoadError
           raise ConfigurationError, "Redis needs the gem redis-client: add it to the Gemfile"
         rescue ArgumentError, URI::Error
-          raise ConfigurationError, "this is not the address of a Redis server: #{Address.without_secrets(url.to_s)}"
+          raise ConfigurationError, "this is not the address of a Redis server: #{Queued.without_secrets(url)}"
         rescue Unreadable => e
           raise ConfigurationError, "Redis: #{e.message}"
         end
@@ -84,11 +85,6 @@ module Rondo
         # @return [String]
         def self.text(host, port)
           host.include?(":") ? "[#{host}]:#{port}" : "#{host}:#{port}"
-        end
-
-        # Of an address that may be none: whatever stands before an @, and passwords among its options.
-        def self.without_secrets(url)
-          url.sub(%r{\A([a-z]+(?:\+[a-z]+)?://)?.*@}mi) { Regexp.last_match(1) }.gsub(/(password=)[^&]*/i, "\\1...")
         end
 
         # @return [String]

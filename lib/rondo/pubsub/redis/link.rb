@@ -68,11 +68,6 @@ module Rondo
           @asked.map { |asked| [asked.word, asked.begins_at < @sent] }
         end
 
-        # @return [String] without what is sent
-        def inspect
-          "#<#{self.class} #{@config.server_url}>"
-        end
-
         # @param words [Array<#to_s>]
         # @return [String] the command on the wire
         def self.encode(words)
@@ -88,6 +83,10 @@ module Rondo
         end
 
         private
+
+        def place
+          @config.path || "#{@config.host}:#{@config.port}"
+        end
 
         # ---- opening ----
 

@@ -1,0 +1,162 @@
+# frozen_string_literal: true
+
+# Copies of channels in JetStream when their consumers are gone, or nobody answers.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "rondo/pubsub/nats"
+require "rondo/pubsub/nats/stream"
+
+class CopiesTest < Minitest::Test
+  Nats = Rondo::PubSub::Nats
+  INFO = { "state" => { "first_seq" => 1, "messages" => 1 } }.freeze
+
+  # A stream, its requests and what they get.
+  class Peer
+    attr_reader :asked, :pages, :given, :said
+    attr_accessor :takes
+
+    def initialize
+      @asked, @pages, @open, @given, @said = Array.new(5) { [] }
+      @track = Nats::Track.new(9)
+      @takes = true
+    end
+
+    def track(channel) = (@track if channel == "x")
+    def ask(subject, _data = "", &block) = @asked << [subject, block]
+    def send_to(_subject, data, name) = @pages << [name, JSON.parse(data)]
+    def shut(name) = @open.delete(name)
+    def info(&block) = @asked << ["INFO", block]
+    def refused(text) = @said << text
+    def give(*words) = (@given << words) && @takes
+    def live? = true
+    def began = 1
+    def top = 9
+    def messages = 100
+    def age_us = 0
+
+    def open(name = nil)
+      name ? @open << name : @open
+    end
+
+    # Answers what was asked last.
+    def answer(words)
+      @asked.pop.last.call(words)
+    end
+  end
+
+  def setup
+    @now = 0.0
+    @peer = Peer.new
+    @copies = Nats::Copies.new(Nats::Names.new("rondo"), @peer, clock: -> { @now })
+    @copies.want("x")
+    begin_copy
+  end
+
+  # Every wait is longer than the one before, but for chance, up to a limit.
+  def test_a_consumer_that_is_gone_is_made_again_after_a_pause
+    pauses = ["503 No Responders", "409 Consumer Deleted", "404 No Messages", *["503"] * 20].map do |status|
+      control(status)
+      assert_equal [], @peer.open
+      @copies.ask(@peer)
+      assert_equal [], @peer.open, "not at once"
+      pause = @copies.pause
+      @now += pause
+      begin_copy
+      pause
+    end
+    assert_operator pauses.first, :<=, 0.1
+    pauses.each_with_index { |pause, index| assert_includes (0.05 * [2**index, 50].min)..(0.1 * [2**index, 50].min), pause }
+  end
+
+  def test_after_a_copy_that_came_the_pause_is_short_again
+    8.times { control("503") and @now += @copies.pause and begin_copy }
+    finish
+    assert_equal 1, @peer.given.size
+    @copies.want("x")
+    begin_copy
+    control("503")
+    assert_operator @copies.pause, :<=, 0.1
+  end
+
+  def test_a_copy_that_the_hub_does_not_take_is_read_again_after_a_pause
+    @peer.takes = false
+    finish
+    @copies.ask(@peer)
+    assert_equal [], @peer.open
+    assert_operator @copies.pause, :>, 0
+  end
+
+  def test_a_page_that_ends_goes_on
+    deliver(1, 5)
+    @now += 2
+    control("408 Request Timeout")
+    assert_equal [256, 256], @peer.pages.map { |_, words| words["batch"] }
+    deliver(2, 4)
+    control("409 Message Size Exceeds MaxBytes")
+    assert_equal [256, 4 << 20], @peer.pages.last.last.values_at("batch", "max_bytes")
+    control("409 Message Size Exceeds MaxBytes")
+    assert_equal [1, nil], @peer.pages.last.last.values_at("batch", "max_bytes"), "one that is longer than a page"
+    deliver(3, 3)
+    assert_equal 256, @peer.pages.last.last["batch"]
+    assert_equal ["c1"], @peer.open
+  end
+
+  # A status that comes at once again and again.
+  def test_a_page_that_expires_too_soon_is_none
+    control("408 Request Timeout")
+    assert_equal [[], 1], [@peer.open, @peer.pages.size]
+  end
+
+  def test_silence_ends_a_copy
+    assert_equal 5, @copies.pause
+    @now += 3
+    deliver(1, 5)
+    assert_equal 5, @copies.pause
+    @now += 5
+    @copies.ask(@peer)
+    assert_equal [], @peer.open
+  end
+
+  def test_who_leaves_a_channel_leaves_nothing_open
+    @copies.forget("x")
+    assert_equal [], @peer.open
+    assert_nil @copies.pause
+    deliver(1, 0)
+    assert_empty @peer.given
+  end
+
+  def test_a_consumer_that_cannot_be_made
+    control("503")
+    @now += @copies.pause
+    @copies.ask(@peer)
+    @peer.answer("error" => { "code" => 400, "description" => "maximum consumers limit reached" })
+    assert_equal ["JetStream: maximum consumers limit reached"], @peer.said
+    assert_equal [], @peer.open
+    @now += @copies.pause
+    @copies.ask(@peer)
+    assert_raises(Nats::Link::Refused) { @peer.answer("error" => { "code" => 503, "none" => true }) }
+  end
+
+  private
+
+  def begin_copy
+    @copies.ask(@peer)
+    @peer.answer("name" => "one", "num_pending" => 3)
+  end
+
+  def control(status)
+    @copies.take(Nats::Message.new("", @peer.open.last, nil, { "" => status }, ""))
+    true
+  end
+
+  def deliver(number, pending)
+    @copies.take(Nats::Message.new("rondo.s.x", @peer.open.last, "$JS.ACK.s.c.1.#{number}.#{number}.#{number * 1000}.#{pending}", {}, "text"))
+  end
+
+  def finish
+    deliver(1, 0)
+    @peer.answer(INFO)
+  end
+end

@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+# What a hub does not take now is offered again, in its order: gaps before the messages behind them.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "rondo"
+require "rondo/pubsub/nats"
+require "rondo/pubsub/redis/pump"
+require "rondo/pubsub/nats/stream"
+require "rondo/pubsub/streams/publisher"
+
+class GapsTest < Minitest::Test
+  Nats = Rondo::PubSub::Nats
+  CONFIG = { "max_msgs_per_subject" => 2, "max_age" => 0, "max_bytes" => -1, "num_replicas" => 1, "duplicate_window" => 120_000_000_000 }.freeze
+  CREATED = "2026-01-01T00:00:00Z"
+  LATER = "2026-01-02T00:00:00Z"
+  AT = 1_767_225_600_000_000 # CREATED
+
+  # Requests, and the connection.
+  class Peer
+    attr_reader :asked
+
+    def initialize = @asked = []
+    def ask(subject, _data = "", **, &block) = @asked << [subject, block]
+    def open(name) = name
+    def shut(_name) = nil
+    def info = { "version" => "2.9.10" }
+
+    def answer(part, words)
+      found = @asked.find { |subject, _| subject.include?(part) }
+      @asked.delete(found).last.call(words)
+    end
+  end
+
+  # The hub. `full`: what it does not take yet.
+  class Outlet
+    attr_reader :seen
+    attr_accessor :full
+
+    def initialize
+      @seen = []
+      @full = []
+    end
+
+    def item(item)
+      word = [item.channel, item.text || "gap"]
+      return false if @full.include?(word)
+
+      @seen << word
+    end
+  end
+
+  def setup
+    @outlet = Outlet.new
+    names = Nats::Names.new("rondo")
+    @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, messages: 2, bytes: nil, replicas: 1, storage: "memory")
+    @stream.keep(Rondo::PubSub::RedisStreams::Terms.new(2, 0, nil))
+    %w[x y].each { |channel| @stream.follow(channel, 1) }
+    connect(0)
+    consumer(0)
+    bring("x", 1, 1, 0)
+    assert_equal [%w[x 1]], @outlet.seen
+    @outlet.seen.clear
+    @stream.forget_link
+  end
+
+  def test_a_gap_comes_before_what_a_limit_has_left
+    @outlet.full = [%w[x gap]]
+    connect(9)
+    consumer(2)
+    bring("x", 8, 1, 1)
+    bring("x", 9, 2, 0)
+    assert_empty @outlet.seen
+    refute_predicate @stream, :live?
+    @outlet.full = []
+    read_again { [["x", 8, 1, 1], ["x", 9, 2, 0]].each { |words| bring(*words) } }
+    assert_equal [%w[x gap], %w[x 8], %w[x 9]], @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  # The hub takes one of two: that one is not told again.
+  def test_a_stream_that_was_made_anew_is_told_to_all
+    @outlet.full = [%w[y gap]]
+    connect(0, LATER)
+    consumer(0)
+    assert_equal [%w[x gap]], @outlet.seen
+    refute_predicate @stream, :live?
+    read_again { nil }
+    assert_equal [%w[x gap]], @outlet.seen
+    @outlet.full = []
+    read_again { nil }
+    assert_equal [%w[x gap], %w[y gap]], @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  def test_nobody_is_told_who_has_left
+    @outlet.full = [%w[y gap]]
+    connect(0, LATER)
+    consumer(0)
+    @stream.forget("y")
+    read_again { nil }
+    assert_equal [%w[x gap]], @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  private
+
+  def connect(last, created = CREATED)
+    @peer = Peer.new
+    @stream.begin(@peer, @peer)
+    @peer.answer("STREAM.INFO", "config" => CONFIG, "created" => created, "state" => { "last_seq" => last, "last_ts" => CREATED })
+  end
+
+  def consumer(pending)
+    @name = @stream.instance_variable_get(:@consumer).name
+    @peer.answer("CONSUMER.CREATE", "num_pending" => pending)
+  end
+
+  # After its pause.
+  def read_again
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+    until @peer.asked.any? { |subject, _| subject.include?("CONSUMER.CREATE") }
+      flunk "it is not read again" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
+      IO.select(nil, nil, nil, @stream.pause)
+      @stream.ask
+    end
+    @name = @stream.instance_variable_get(:@consumer).name
+    yield
+    @peer.answer("CONSUMER.CREATE", "num_pending" => 0)
+  end
+
+  def bring(channel, sequence, delivered, pending)
+    reply = "$JS.ACK.s.c.1.#{sequence}.#{delivered}.#{(AT + sequence) * 1000}.#{pending}"
+    @stream.take(Nats::Message.new("rondo.s.#{channel}", @name, reply, {}, sequence.to_s))
+  end
+end
