@@ -127,6 +127,9 @@ bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, 
 /* The client goes away. No callback follows. */
 void rd_link_replay_cancel(rd_link_replay *replay);
 
+/* Ends a replay before its answer, as a gap: calls on_end. `is_late`: there was none in time. */
+void rd_link_replay_give_up(rd_link_replay *replay, bool is_late);
+
 /* For a process that ends: waits until everything is sent, at most `timeout_ms`. Without the lock,
  * when no thread runs the loop any more. */
 void rd_link_finish(rd_link *link, int64_t timeout_ms);

@@ -177,11 +177,11 @@ void rd_link_replay_cancel(rd_link_replay *replay) {
 
 /* The client is subscribed now. The hub must know it in any case: it subscribes this process only
  * when it answers. */
-static void give_up(rd_link *link, ticket *late) {
+static void give_up(rd_link *link, ticket *late, bool is_late) {
     rd_link_replay *replay = late->replay;
     const rd_slice name = name_of(late);
     replay->ticket = NULL;
-    replay->is_late = true;
+    replay->is_late = is_late;
     late->replay = NULL;
     rd_list_unlink(&late->in_deadlines);
     if (!late->is_asked) leave_line(link, late);
@@ -190,6 +190,10 @@ static void give_up(rd_link *link, ticket *late) {
         rd_link_note_interest(link, name, late->is_pattern, true);
     }
     if (!late->is_asked) rd_free(late);
+}
+
+void rd_link_replay_give_up(rd_link_replay *replay, bool is_late) {
+    give_up(replay->ticket->link, replay->ticket, is_late);
 }
 
 static void on_deadline(rd_timer *timer) {
@@ -202,7 +206,7 @@ static void on_deadline(rd_timer *timer) {
             rd_timer_set(&link->conns.loop->timers, timer, due_ms);
             break;
         }
-        give_up(link, oldest);
+        give_up(link, oldest, true);
     }
     rd_conn_set_flush(&link->conns);
 }

@@ -224,7 +224,8 @@ void rd_endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_receive_
 size_t rd_endpoint_room(const rd_endpoint *endpoint, uintptr_t block) {
     const size_t most = max_pending(endpoint->shared);
     const bool to_client = block == 0 && endpoint->conn != NULL;
-    const size_t waits = to_client ? endpoint->conn->out.memory : endpoint->message_bytes;
+    const size_t queued = to_client ? endpoint->conn->out.memory : endpoint->message_bytes;
+    const size_t waits = queued + (endpoint->hold != NULL ? endpoint->hold->bytes : 0);
     return waits < most ? most - waits : 0;
 }
 
@@ -287,11 +288,7 @@ void rd_endpoint_notify(rd_endpoint *endpoint) {
 }
 
 void rd_endpoint_end_subscriptions(rd_endpoint *endpoint) {
-    while (endpoint->replays != NULL) {
-        rd_endpoint_replay *replay =
-            RD_CONTAINER(endpoint->replays, rd_endpoint_replay, in_endpoint);
-        replay->cancel(replay);
-    }
+    if (endpoint->hold != NULL) endpoint->hold->end(endpoint->hold);
     rd_subscriber_clear(endpoint->shared->channels, &endpoint->subscriber);
     endpoint->subscriber.kind = &ended_kind;
 }

@@ -94,13 +94,14 @@ typedef struct rd_endpoint_reason {
     char text[];
 } rd_endpoint_reason;
 
-/* A replay that an endpoint waits for before it is subscribed. Embedded in the part that requested
- * it. */
-typedef struct rd_endpoint_replay {
-    rd_list in_endpoint;
-    void (*cancel)(struct rd_endpoint_replay *replay); /* ends the wait; the struct is not used any
-                                                        * more */
-} rd_endpoint_replay;
+/* What is held back for an endpoint that waits for replays; see messaging/hold.h. Embedded there.
+ */
+typedef struct rd_endpoint_hold {
+    size_t bytes; /* count as pending */
+    /* A callback has returned. `is_over`: or the endpoint closes, after what it has. */
+    void (*settle)(struct rd_endpoint_hold *hold, bool is_over);
+    void (*end)(struct rd_endpoint_hold *hold); /* drops all; the struct is not used any more */
+} rd_endpoint_hold;
 
 /* A server has many of them that wait, so this has no gaps. */
 struct rd_endpoint {
@@ -109,7 +110,7 @@ struct rd_endpoint {
     rd_subscriber subscriber;
     struct rd_http_shared *shared; /* of the server; it outlives the connection */
     rd_list *messages;             /* not handled yet: a ring of rd_endpoint_message */
-    rd_list *replays;              /* a ring of rd_endpoint_replay */
+    rd_endpoint_hold *hold;        /* NULL: it waits for no replay */
     rd_conn *conn;                 /* NULL once closed */
     rd_endpoint_reason *reason;    /* NULL: none */
     uint32_t message_bytes;        /* memory of `messages` */

@@ -51,7 +51,12 @@ static void endpoint_deliver(rd_endpoint *endpoint, rd_message *message, rd_rece
 }
 
 static void endpoint_handled(rd_endpoint *endpoint) {
-    (void)endpoint; /* there are no messages of the client to hold back */
+    if (endpoint->hold != NULL) endpoint->hold->settle(endpoint->hold, false);
+}
+
+static void endpoint_close(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    if (endpoint->hold != NULL) endpoint->hold->settle(endpoint->hold, true);
+    if (endpoint->conn != NULL) rd_endpoint_close(endpoint, code, reason);
 }
 
 static void endpoint_free(rd_endpoint *endpoint) {
@@ -65,7 +70,7 @@ static const rd_endpoint_ops ops = {
     .event = push_event,
     .deliver = endpoint_deliver,
     .overflow = rd_endpoint_overflow,
-    .close = rd_endpoint_close,
+    .close = endpoint_close,
     .handled = endpoint_handled,
     .free = endpoint_free,
 };

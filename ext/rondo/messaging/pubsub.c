@@ -109,6 +109,7 @@ void rd_pubsub_init(rd_pubsub *pubsub, rd_conn_set *conns, rd_http_shared *share
     pubsub->shared = shared;
     pubsub->engine = (rd_engine){on_first, on_last};
     rd_channels_init(&pubsub->channels, &pubsub->engine);
+    rd_holds_init(&pubsub->holds, &pubsub->channels, conns->loop);
     rd_changes_init(&pubsub->changes);
     rd_history_init(&pubsub->history, limits, (uint64_t)rd_clock_wall_us());
     shared->channels = &pubsub->channels;

@@ -18,6 +18,7 @@
 #include "pubsub/channel.h"
 #include "pubsub/history.h"
 #include "cluster/link.h"
+#include "messaging/hold.h"
 
 typedef enum rd_reach {
     RD_REACH_PROCESS,
@@ -33,7 +34,8 @@ typedef struct rd_pubsub {
     rd_engine engine;   /* notified of the first and last subscriber of a channel */
     rd_history history; /* with an open link, rules only */
     rd_link *link;      /* NULL: no cluster */
-    bool has_streams;   /* an engine keeps messages for all servers: clients learn of gaps */
+    rd_holds holds;
+    bool has_streams; /* an engine keeps messages for all servers: clients learn of gaps */
     rd_conn_set *conns;
     rd_timer expiry; /* runs while the history has messages */
     rd_http_shared *shared;
@@ -109,12 +111,14 @@ static inline void rd_pubsub_run(rd_pubsub *pubsub) {
     /* rd_channels_run() sends messages to a crowd at once; what is ready is sent before them. */
     if (rd_fanout_is_crowd(&pubsub->channels.fanout)) rd_conn_set_flush(pubsub->conns);
     if (!rd_list_is_empty(&pubsub->channels.fanout.ready)) rd_channels_run(&pubsub->channels);
+    if (!rd_list_is_empty(&pubsub->holds.due)) rd_holds_run(&pubsub->holds);
     if (pubsub->link != NULL) rd_link_flush(pubsub->link);
 }
 
 /* Whether there is more to deliver. */
 static inline bool rd_pubsub_waits(const rd_pubsub *pubsub) {
     return !rd_list_is_empty(&pubsub->channels.fanout.ready) ||
+           !rd_list_is_empty(&pubsub->holds.due) ||
            (pubsub->link != NULL && rd_link_is_behind(pubsub->link));
 }
 

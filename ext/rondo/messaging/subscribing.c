@@ -10,10 +10,9 @@
 #include "system/clock.h"
 #include "messaging/pubsub_parts.h"
 
-/* A subscriber that waits for a replay of the hub. It is subscribed at the end of the replay. */
+/* A subscription that waits for a replay of the hub. It begins at the end of the replay. */
 typedef struct rd_replaying {
-    rd_link_replay replay;
-    rd_endpoint_replay of_endpoint;
+    rd_hold_wait wait;
     rd_pubsub *pubsub;
     rd_endpoint *endpoint; /* a reference */
     rd_pubsub_terms terms;
@@ -23,11 +22,31 @@ typedef struct rd_replaying {
     char name[];
 } rd_replaying;
 
+static rd_replaying *replaying_of(rd_link_replay *replay) {
+    return RD_CONTAINER(replay, rd_replaying, wait.replay);
+}
+
 static int subscribe_now(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
                          const rd_pubsub_terms *terms, bool is_afresh) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a number of the application's, never followed
     const rd_subscribe_terms how = {terms->as, (void *)terms->block, is_afresh};
     return rd_channels_subscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern, &how);
+}
+
+static rd_hold *begin_hold(rd_pubsub *pubsub, rd_endpoint *endpoint) {
+    const rd_link *link = pubsub->link;
+    const uint64_t wait_ms = link != NULL ? link->wait_ms : RD_REPLAY_WAIT_MS;
+    return rd_hold_begin(&pubsub->holds, endpoint, wait_ms);
+}
+
+static void settle(rd_endpoint *endpoint) {
+    if (endpoint->hold != NULL) rd_hold_settle(rd_hold_of(endpoint));
+}
+
+static void forget_held(const rd_pubsub *pubsub, const rd_endpoint *endpoint, rd_slice name,
+                        bool is_pattern) {
+    if (endpoint->hold == NULL) return;
+    rd_hold_forget(rd_hold_of(endpoint), rd_channels_hash(&pubsub->channels, name, is_pattern));
 }
 
 static void give_room(rd_replaying *replaying) {
@@ -38,16 +57,16 @@ static void give_room(rd_replaying *replaying) {
 
 static void end_replaying(rd_replaying *replaying) {
     give_room(replaying);
-    rd_ring_remove(&replaying->endpoint->replays, &replaying->of_endpoint.in_endpoint);
+    rd_hold_leave(rd_hold_of(replaying->endpoint), &replaying->wait);
     rd_endpoint_unref(replaying->endpoint);
     rd_free(replaying);
 }
 
 static void on_replayed(rd_link_replay *replay, const rd_relay_frame *frame) {
-    rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
+    rd_replaying *replaying = replaying_of(replay);
     if (replaying->endpoint->is_closing) return;
     rd_message *message = rd_pubsub_message_of(frame);
-    rd_endpoint_deliver(replaying->endpoint, message, replaying->terms.as, replaying->terms.block);
+    rd_hold_add(rd_hold_of(replaying->endpoint), &replaying->wait.part, message);
     rd_message_unref(message);
 }
 
@@ -63,7 +82,8 @@ static void note_kind(rd_pubsub *pubsub, rd_replay kind) {
     pubsub->replay_gaps += kind == RD_REPLAY_GAP;
 }
 
-/* The client is told, once it is subscribed: what it loads then has all that it missed. */
+/* The client is told before it gets what there is: if it breaks off, it knows, or it comes back
+ * with its old id and is told again. */
 static void tell_of_gap(const rd_replaying *replaying, rd_replay kind) {
     rd_pubsub *pubsub = replaying->pubsub;
     const bool is_gap = kind == RD_REPLAY_GAP || kind == RD_REPLAY_UNKNOWN;
@@ -72,67 +92,92 @@ static void tell_of_gap(const rd_replaying *replaying, rd_replay kind) {
     if (!rd_history_wants(&pubsub->history, name)) return;
     rd_message *message = rd_message_new(name, RD_SLICE(""), true, 0);
     message->is_gap = true;
-    rd_endpoint_deliver(replaying->endpoint, message, replaying->terms.as, replaying->terms.block);
+    rd_hold_tell(rd_hold_of(replaying->endpoint), &replaying->wait.part, message);
     rd_message_unref(message);
 }
 
-static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
-    rd_replaying *replaying = RD_CONTAINER(replay, rd_replaying, replay);
-    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
-    if (replay->is_late) {
+/* What the hub calls whole may have found no room here. Returns how the replay ended. */
+static rd_replay note_end(const rd_replaying *replaying, rd_replay kind) {
+    rd_pubsub *pubsub = replaying->pubsub;
+    const rd_hold *hold = rd_hold_of(replaying->endpoint);
+    const bool is_cut = replaying->wait.part.is_cut && kind != RD_REPLAY_GAP;
+    if (replaying->wait.replay.is_late) {
         note_late(replaying);
-    } else if (!rd_link_is_open(replaying->pubsub->link)) {
-        note_kind(replaying->pubsub, kind); /* the hub has gone before it could */
+    } else if (!rd_link_is_open(pubsub->link) || rd_hold_is_full(hold)) {
+        note_kind(pubsub, kind); /* the hub has gone before it could */
+    } else if (is_cut) {
+        note_kind(pubsub, RD_REPLAY_GAP);
     }
+    return is_cut ? RD_REPLAY_GAP : kind;
+}
+
+static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
+    rd_replaying *replaying = replaying_of(replay);
+    rd_endpoint *endpoint = replaying->endpoint;
+    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
+    const rd_replay how = note_end(replaying, kind);
     give_room(replaying);
-    if (!replaying->endpoint->is_closing) {
-        subscribe_now(replaying->pubsub, replaying->endpoint, name, replaying->is_pattern,
-                      &replaying->terms, false);
-        tell_of_gap(replaying, kind);
+    if (!endpoint->is_closing) {
+        subscribe_now(replaying->pubsub, endpoint, name, replaying->is_pattern, &replaying->terms,
+                      false);
+        tell_of_gap(replaying, how);
     }
+    rd_endpoint_ref(endpoint);
+    end_replaying(replaying);
+    settle(endpoint);
+    rd_endpoint_unref(endpoint);
+}
+
+static void cancel(rd_hold_wait *wait) {
+    rd_replaying *replaying = RD_CONTAINER(wait, rd_replaying, wait);
+    rd_link_replay_cancel(&wait->replay);
     end_replaying(replaying);
 }
 
-static void cancel(rd_endpoint_replay *of_endpoint) {
-    rd_replaying *replaying = RD_CONTAINER(of_endpoint, rd_replaying, of_endpoint);
-    rd_link_replay_cancel(&replaying->replay);
-    end_replaying(replaying);
-}
-
-/* A later subscribe or unsubscribe replaces the replay. */
+/* A later subscribe or unsubscribe replaces the replay, and what is here of it. */
 static bool cancel_replaying(rd_endpoint *endpoint, rd_slice name, bool is_pattern) {
-    const rd_list *ring = endpoint->replays;
-    for (rd_list *node = endpoint->replays; node != NULL; node = rd_ring_next(ring, node)) {
-        rd_replaying *each = RD_CONTAINER(node, rd_replaying, of_endpoint.in_endpoint);
+    rd_list *ring = endpoint->hold != NULL ? rd_hold_waits(rd_hold_of(endpoint)) : NULL;
+    for (rd_list *node = ring; node != NULL; node = rd_ring_next(ring, node)) {
+        rd_replaying *each = RD_CONTAINER(node, rd_replaying, wait.in_hold);
         if (each->is_pattern != is_pattern) continue;
         if (!rd_slice_equal(rd_slice_of(each->name, each->name_len), name)) continue;
-        cancel(&each->of_endpoint);
+        rd_hold_forget(rd_hold_of(endpoint), each->wait.part.owner);
+        cancel(&each->wait);
         return true;
     }
     return false;
 }
 
+static rd_hold_part part_of(const rd_pubsub *pubsub, rd_slice name, bool is_pattern,
+                            const rd_pubsub_terms *terms) {
+    return (rd_hold_part){.owner = rd_channels_hash(&pubsub->channels, name, is_pattern),
+                          .as = terms->as,
+                          .block = terms->block};
+}
+
 static rd_replaying *new_replaying(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
                                    bool is_pattern, const rd_pubsub_terms *terms) {
     rd_replaying *replaying = rd_alloc(sizeof(*replaying) + name.len);
-    *replaying = (rd_replaying){.replay = {.on_message = on_replayed, .on_end = on_replay_end},
-                                .of_endpoint = {.cancel = cancel},
-                                .pubsub = pubsub,
-                                .endpoint = endpoint,
-                                .terms = *terms,
-                                .is_pattern = is_pattern,
-                                .name_len = name.len};
+    *replaying =
+        (rd_replaying){.wait = {.replay = {.on_message = on_replayed, .on_end = on_replay_end},
+                                .part = part_of(pubsub, name, is_pattern, terms),
+                                .cancel = cancel},
+                       .pubsub = pubsub,
+                       .endpoint = endpoint,
+                       .terms = *terms,
+                       .is_pattern = is_pattern,
+                       .name_len = name.len};
     memcpy(replaying->name, name.ptr, name.len);
     rd_endpoint_ref(endpoint);
-    replaying->replay.bytes_max = rd_endpoint_room(endpoint, terms->block);
-    if (endpoint->conn != NULL) replaying->replay.from = endpoint->conn->peer;
-    rd_ring_append(&endpoint->replays, &replaying->of_endpoint.in_endpoint);
+    replaying->wait.replay.bytes_max = rd_endpoint_room(endpoint, terms->block);
+    if (endpoint->conn != NULL) replaying->wait.replay.from = endpoint->conn->peer;
+    rd_hold_join(begin_hold(pubsub, endpoint), &replaying->wait);
     return replaying;
 }
 
 static bool is_beyond_limit(const rd_endpoint *endpoint) {
     uint32_t count = endpoint->subscriber.count;
-    const rd_list *ring = endpoint->replays;
+    const rd_list *ring = rd_hold_waits(rd_hold_of(endpoint));
     for (const rd_list *node = ring; node != NULL; node = rd_ring_next(ring, node)) count++;
     return count > endpoint->subscriber.kind->limit;
 }
@@ -142,7 +187,8 @@ static int ask_hub(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool
                    const rd_pubsub_terms *terms) {
     if (!rd_channel_is_name(name, is_pattern)) return RD_ERR_CHANNEL_NAME;
     rd_replaying *replaying = new_replaying(pubsub, endpoint, name, is_pattern, terms);
-    if (!rd_link_replay_begin(pubsub->link, &replaying->replay, name, is_pattern, terms->since)) {
+    if (!rd_link_replay_begin(pubsub->link, &replaying->wait.replay, name, is_pattern,
+                              terms->since)) {
         end_replaying(replaying);
         return RD_ERR_CLOSED;
     }
@@ -159,33 +205,45 @@ static int ask_hub(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool
     return was_subscribed ? 0 : 1;
 }
 
+/* From the history of this process, whose answers are here at once. */
 typedef struct rd_local_replay {
     rd_endpoint *endpoint;
-    const rd_pubsub_terms *terms;
+    rd_hold_part part;
 } rd_local_replay;
 
 static void replay(void *with, rd_message *message) {
-    const rd_local_replay *replaying = with;
-    rd_endpoint_deliver(replaying->endpoint, message, replaying->terms->as,
-                        replaying->terms->block);
+    rd_local_replay *replaying = with;
+    rd_endpoint *endpoint = replaying->endpoint;
+    if (endpoint->hold != NULL) {
+        rd_hold_add(rd_hold_of(endpoint), &replaying->part, message);
+    } else {
+        rd_endpoint_deliver(endpoint, message, replaying->part.as, replaying->part.block);
+    }
 }
 
-static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
-                     const rd_pubsub_terms *terms) {
-    const bool was_due = cancel_replaying(endpoint, name, is_pattern);
-    if (terms->replays && rd_link_is_open(pubsub->link)) {
-        const int asked = ask_hub(pubsub, endpoint, name, is_pattern, terms);
-        if (asked != RD_ERR_CLOSED) return asked == 1 && was_due ? 0 : asked;
-    }
-    const int result = subscribe_now(pubsub, endpoint, name, is_pattern, terms, terms->replays);
-    if (result < 0 || !terms->replays) return result;
-    rd_local_replay replaying = {endpoint, terms};
+static void replay_here(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
+                        const rd_pubsub_terms *terms) {
+    rd_local_replay replaying = {endpoint, part_of(pubsub, name, is_pattern, terms)};
+    if (rd_endpoint_ops_of(endpoint)->has_ids) begin_hold(pubsub, endpoint);
     const rd_history_wish wish = {.name = name,
                                   .is_pattern = is_pattern,
                                   .since = terms->since,
                                   .now_ms = rd_clock_ms(),
                                   .bytes_max = rd_endpoint_room(endpoint, terms->block)};
-    note_kind(pubsub, rd_history_replay(&pubsub->history, &wish, replay, &replaying));
+    const rd_replay kind = rd_history_replay(&pubsub->history, &wish, replay, &replaying);
+    note_kind(pubsub, replaying.part.is_cut ? RD_REPLAY_GAP : kind);
+}
+
+static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
+                     const rd_pubsub_terms *terms) {
+    const bool was_due = cancel_replaying(endpoint, name, is_pattern);
+    if (terms->replays) forget_held(pubsub, endpoint, name, is_pattern);
+    if (terms->replays && rd_link_is_open(pubsub->link)) {
+        const int asked = ask_hub(pubsub, endpoint, name, is_pattern, terms);
+        if (asked != RD_ERR_CLOSED) return asked == 1 && was_due ? 0 : asked;
+    }
+    const int result = subscribe_now(pubsub, endpoint, name, is_pattern, terms, terms->replays);
+    if (result >= 0 && terms->replays) replay_here(pubsub, endpoint, name, is_pattern, terms);
     return result;
 }
 
@@ -193,6 +251,7 @@ int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
                         const rd_pubsub_terms *terms) {
     rd_handler *handler = pubsub->shared->handler;
     const int code = subscribe(pubsub, endpoint, name, is_pattern, terms);
+    settle(endpoint);
     const bool is_refused = code == RD_ERR_CHANNEL_LIMIT || code == RD_ERR_SUBSCRIPTIONS_FULL;
     if (is_refused && endpoint->conn != NULL) handler->on_refused(handler, endpoint->conn, code);
     return code;
@@ -201,6 +260,9 @@ int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
 bool rd_pubsub_unsubscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
                            bool is_pattern) {
     const bool was_due = cancel_replaying(endpoint, name, is_pattern);
-    return rd_channels_unsubscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern) ||
-           was_due;
+    const bool was_subscribed =
+        rd_channels_unsubscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern);
+    forget_held(pubsub, endpoint, name, is_pattern);
+    settle(endpoint);
+    return was_subscribed || was_due;
 }

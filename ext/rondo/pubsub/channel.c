@@ -243,6 +243,14 @@ int rd_channels_enqueue(rd_channels *channels, rd_message *message) {
     return self.taken;
 }
 
+uint64_t rd_channels_hash(const rd_channels *channels, rd_slice name, bool is_pattern) {
+    return rd_hash(is_pattern ? channels->patterns.key : channels->names.key, name);
+}
+
+uint64_t rd_subscription_hash(const rd_subscription *subscription) {
+    return channel_of(subscription)->in_map.hash;
+}
+
 uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, bool is_pattern) {
     const rd_channel *channel = find(channels, name, is_pattern);
     return channel == NULL ? 0 : channel->line.count;

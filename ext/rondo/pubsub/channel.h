@@ -106,6 +106,12 @@ static inline bool rd_channels_run(rd_channels *channels) {
     return rd_fanout_run(&channels->fanout, RD_FANOUT_SLICE);
 }
 
+/* A number for a name, or for a pattern. Nobody outside can choose two names with the same one. */
+uint64_t rd_channels_hash(const rd_channels *channels, rd_slice name, bool is_pattern);
+
+/* The same number of what the subscription is for. */
+uint64_t rd_subscription_hash(const rd_subscription *subscription);
+
 /* How many subscribers exactly this channel, or this pattern, has. */
 uint32_t rd_channels_subscribers(const rd_channels *channels, rd_slice name, bool is_pattern);
 

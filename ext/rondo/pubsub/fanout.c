@@ -98,6 +98,17 @@ void rd_fanout_add(rd_fanout *fanout, rd_fanout_line *line, rd_message *message)
     if (!rd_list_is_linked(&line->in_ready)) rd_list_append(&fanout->ready, &line->in_ready);
 }
 
+bool rd_subscriber_is_behind(const rd_subscriber *subscriber, uint64_t number) {
+    const rd_list *ring = subscriber->subscriptions;
+    for (const rd_list *node = ring; node != NULL; node = rd_ring_next(ring, node)) {
+        const rd_subscription *each = RD_CONTAINER(node, const rd_subscription, in_subscriber);
+        const rd_fanout_line *line = each->line;
+        if (line->first == NULL || line->first->number > number) continue;
+        if (line->last->number > each->since) return true;
+    }
+    return false;
+}
+
 static void begin_pass(rd_fanout_line *line) {
     line->pass_last = line->first;
     for (int i = 1; i < RD_FANOUT_GATHER_MAX && line->pass_last->next != NULL; i++) {

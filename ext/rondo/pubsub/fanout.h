@@ -120,6 +120,9 @@ void rd_fanout_rejoin(rd_fanout *fanout, rd_subscription *subscription);
 /* Queues a message for the subscriptions in line now. Takes a reference of its own. */
 void rd_fanout_add(rd_fanout *fanout, rd_fanout_line *line, rd_message *message);
 
+/* Whether a message up to this number of the sequence may still be on its way to the subscriber. */
+bool rd_subscriber_is_behind(const rd_subscriber *subscriber, uint64_t number);
+
 /* Whether on_served will be called: only one line waits, and it is a crowd. If another line waits,
  * its messages may be for the same subscribers and can leave with these. */
 static inline bool rd_fanout_is_crowd(const rd_fanout *fanout) {
