@@ -110,6 +110,7 @@ static int add_pseudo(rd_http2_head *head, rd_slice name, rd_slice value) {
 }
 
 static void add_crumb(rd_http2_head *head, rd_slice value) {
+    head->has_cookie = true;
     if (rd_buffer_len(&head->cookies) > 0) APPEND(&head->cookies, "; ");
     append(&head->cookies, value);
 }
@@ -234,7 +235,7 @@ static void put_request_line(rd_http2_head *head, rd_slice authority) {
 }
 
 static void put_cookies(rd_http2_head *head) {
-    if (rd_buffer_len(&head->cookies) == 0) return;
+    if (!head->has_cookie) return;
     APPEND(&head->whole, "cookie: ");
     append(&head->whole, rd_slice_of(rd_buffer_ptr(&head->cookies), rd_buffer_len(&head->cookies)));
     APPEND(&head->whole, "\r\n");

@@ -34,6 +34,7 @@ typedef struct rd_http2_head {
     uint32_t count;
     int error; /* the first one */
     bool has_host;
+    bool has_cookie;
     bool has_priority; /* the client says how urgent the answer is (RFC 9218) */
     bool is_decoding;  /* between begin and finish */
 } rd_http2_head;

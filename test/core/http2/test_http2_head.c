@@ -27,6 +27,8 @@ static const row rows[] = {
     OK(P "x\n", "GET /p HTTP/1.1\r\nhost: a\r\nx: \r\n\r\n"),
     OK(P "host a\n", "GET /p HTTP/1.1\r\nhost: a\r\n\r\n"),
     OK(":method GET\n:scheme https\n:path /\nhost b\n", "GET / HTTP/1.1\r\nhost: b\r\n\r\n"),
+    OK(P "cookie \nx y\n", "GET /p HTTP/1.1\r\nhost: a\r\nx: y\r\ncookie: \r\n\r\n"),
+    OK(P "cookie \ncookie b\n", "GET /p HTTP/1.1\r\nhost: a\r\ncookie: b\r\n\r\n"),
     OK(P "cookie a\nx y\ncookie b\n", "GET /p HTTP/1.1\r\nhost: a\r\nx: y\r\ncookie: a; b\r\n\r\n"),
     OK(":method OPTIONS\n:scheme http\n:path *\n:authority a\n",
        "OPTIONS * HTTP/1.1\r\nhost: a\r\n\r\n"),
