@@ -4,10 +4,13 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "../integration/nats/nats_case"
+require "support/confirming"
 
 class NatsClusterTest < NatsCase
+  include Confirming
+
   def test_nodes_that_are_killed_in_turn
-    a, b = Array.new(2) { server(verb: "nats '#{@nodes.map(&:url).join(",")}', jetstream: true, replicas: 3, timeout: 2") }
+    a, b = Array.new(2) { server(verb: cluster_verb) }
     here = reader(a, "kept:x")
     there = reader(b, "kept:x")
     eventually("two subscribed") { @nodes.sum { |node| node.clients_of("rondo.p.kept=3Ax") } == 2 }
@@ -28,7 +31,97 @@ class NatsClusterTest < NatsCase
     assert_equal 0, here.resets + there.resets
   end
 
+  # A publisher at each server goes on while a node dies. Whoever is told `false` does not know.
+  def test_what_was_confirmed_is_there_when_nodes_are_killed_without_notice
+    write "config.ru", Confirming::APP
+    pair = Array.new(2) { server(verb: cluster_verb) }
+    readers = pair.map { |each| reader(each, "kept:x") }
+    first = ask(pair.first, "kept:x", "first")
+    readers.each { |each| each.read_until { each.seen.include?("first") } }
+    results = @nodes.each_with_index.reduce({ "first" => first }) do |known, (node, round)|
+      publishers = pair.each_with_index.map { |each, index| Publisher.new("#{round}-#{index}-") { |message| ask(each, "kept:x", message) } }
+      publishers.each(&:wait_for_more)
+      node.kill
+      publishers.each(&:wait_for_more)
+      found = publishers.map(&:finish)
+      node.start
+      eventually("a whole cluster") { whole? }
+      [known, *found].reduce(:merge)
+    end
+    check_confirmed(readers, results)
+  end
+
   private
+
+  # What is published, one after the other, and the answers.
+  class Publisher
+    PATIENCE = 120
+    # Confirmed ones: the history must keep them, and clients that do not read meanwhile.
+    MOST = 200
+
+    def initialize(name)
+      @results = {}
+      @mutex = Mutex.new
+      @changed = ConditionVariable.new
+      @thread = Thread.new do
+        until @over || confirmed == MOST
+          message = "#{name}#{@results.size}"
+          result = yield message
+          @mutex.synchronize { (@results[message] = result) and @changed.signal }
+        end
+      end
+    end
+
+    # Several are confirmed from now on.
+    def wait_for_more
+      limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
+      @mutex.synchronize do
+        from = confirmed
+        until confirmed >= [from + 5, MOST].min
+          left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          raise "nothing is confirmed any more" unless left.positive?
+
+          @changed.wait(@mutex, left)
+        end
+      end
+    end
+
+    # @return [Hash{String => String}]
+    def finish
+      @over = true
+      @thread.join
+      @results
+    end
+
+    private
+
+    def confirmed
+      @results.each_value.count { |result| result != "false" }
+    end
+  end
+  private_constant :Publisher
+
+  def cluster_verb
+    "nats '#{@nodes.map(&:url).join(",")}', jetstream: true, replicas: 3, timeout: 2"
+  end
+
+  # All of it, nothing twice, at both servers, under the ids that were told. A replica of a node that was killed may lack
+  # the oldest messages: NATS takes them for deleted. Who comes late and reads there is told.
+  def check_confirmed(readers, results)
+    confirmed = results.reject { |_, result| result == "false" }.sort_by { |_, id| id.to_i }.map(&:first)
+    assert_operator confirmed.size, :>, 30
+    late = reader(server(verb: cluster_verb), "kept:x", after: results["first"])
+    [*readers, late].each do |each|
+      each.read_until { (confirmed.last(30) - each.seen).empty? }
+      assert_equal [], each.seen.tally.select { |_, count| count > 1 }.keys, "doubles"
+    end
+    readers.each { |each| assert_equal [[], 0], [confirmed - each.seen, each.resets] }
+    assert_equal readers.first.seen, readers.last.seen
+    ids = confirmed.reject { |message| results[message] == "true" }
+    assert_equal ids, readers.first.seen & ids
+    missing = confirmed.drop(1) - late.seen
+    assert_equal late.resets.zero? ? [] : confirmed.drop(1).first(missing.size), missing
+  end
 
   def start_store
     @routes = Array.new(3) { HeldPort.new }

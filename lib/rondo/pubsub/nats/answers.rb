@@ -19,7 +19,7 @@ module Rondo
         def self.text_of(error)
           return "JetStream does not answer: it is not enabled there, or has no leader" if error["none"]
 
-          "JetStream: #{error["description"].to_s.lines.first.to_s.strip}"
+          "JetStream: #{Link.line(error["description"].to_s)}"
         end
 
         # @param answer [Hash] to a message

@@ -20,6 +20,11 @@ module Rondo
           RedisStreams::Item.new(channel, 0, 0, id, kind, text.dup)
         end
 
+        # @return [Integer] that it takes here
+        def bytes
+          text.bytesize + self.class::OWN
+        end
+
         # @param message [Message]
         # @param names [Names]
         # @return [Stored, nil] nil: it is not of a stream
@@ -47,6 +52,8 @@ module Rondo
         end
         private_class_method :kind_of
       end
+      # Bytes of one without a text.
+      Stored::OWN = 256
       Stored::HEADER = "Rondo-Of"
       # Microseconds that the clock of a NATS may go back, or that somebody may pretend.
       Stored::AHEAD = 86_400_000_000

@@ -18,6 +18,8 @@ module Rondo
         PAGE_BYTES = 4 << 20
         # Bytes of a copy; older messages are not in it.
         BYTES = 16 << 20
+        # Of all that are read. The oldest one goes on, others come later.
+        TOTAL = 64 << 20
         # Seconds that the server keeps a consumer of which nobody hears.
         IDLE = 10
         # Seconds that the server waits for the messages of a page.
@@ -100,6 +102,8 @@ module Rondo
           stored = Stored.of(message, @names) or return
           reading.heard_at = @clock.call
           add(reading, stored)
+          return anew(reading) if too_much? && !reading.equal?(@reading.each_value.first)
+
           return finish(reading) if stored.pending.zero?
 
           read_page(reading) if (reading.left -= 1).zero?
@@ -177,6 +181,10 @@ module Rondo
           @requests.shut(name) if @reading.delete(name)
         end
 
+        def too_much?
+          @reading.each_value.sum(&:bytes) > TOTAL
+        end
+
         # @return [Float] seconds
         def patience(reading)
           [reading.heard_at + SILENCE - @clock.call, 0].max
@@ -184,9 +192,9 @@ module Rondo
 
         def add(reading, stored)
           reading.items << stored
-          reading.bytes += stored.text.bytesize
+          reading.bytes += stored.bytes
           while reading.bytes > BYTES && reading.items.size > 1
-            reading.bytes -= reading.items.shift.text.bytesize
+            reading.bytes -= reading.items.shift.bytes
             reading.is_cut = true
           end
         end

@@ -19,6 +19,12 @@ module Rondo
         PEER = "NATS"
         # What NATS says of one subject; the connection stays.
         STAYS = /permissions violation/i
+        # Characters of what it says that are shown.
+        SHOWN = 300
+        # Bytes that wait to be sent. Above that nothing is read: whoever only asks must read answers, too.
+        UNSENT_MAX = 4 << 20
+        # Times the timeout that a PONG may take while other things come.
+        PATIENCE = 12
 
         # @return [Hash{String => Object}] what the server says of itself
         attr_reader :info
@@ -53,8 +59,25 @@ module Rondo
         # @return [void]
         def ping(&block)
           @heard_at = now if @pongs.empty?
-          @pongs << block
+          @pongs << [now, block]
           push("PING\r\n")
+        end
+
+        # @return [Boolean] whether what comes is taken
+        def reads?
+          unsent_bytes <= UNSENT_MAX
+        end
+
+        # @return [Float] seconds until {#turn} has to look at the time
+        def patience
+          asked_at, = @pongs.first
+          [super, asked_at && [asked_at + (PATIENCE * @timeout) - now, 0].max].compact.min
+        end
+
+        # @param text [String] of the server
+        # @return [String] for a log
+        def self.line(text)
+          text.dup.force_encoding(Encoding::UTF_8).scrub[0, SHOWN].tr("\u0000-\u001f\u007f-\u009f", " ").strip
         end
 
         private
@@ -94,8 +117,9 @@ module Rondo
             line << byte if byte.is_a?(String)
             raise Broken, "not the NATS protocol" if line.bytesize > Wire::LINE_MAX || !"INFO ".start_with?(line[0, 5])
           end
-          JSON.parse(line.delete_prefix("INFO "))
-        rescue JSON::ParserError
+          info = JSON.parse(line.delete_prefix("INFO "))
+          info.is_a?(Hash) ? info : raise(Broken, "not the NATS protocol")
+        rescue JSON::ParserError, EncodingError
           raise Broken, "not the NATS protocol"
         end
 
@@ -117,6 +141,10 @@ module Rondo
 
         # ---- turns ----
 
+        def read_some
+          super if reads?
+        end
+
         def feed(bytes)
           @wire.feed(bytes) { |word, value| dispatch(word, value) }
         rescue Wire::Invalid => e
@@ -127,11 +155,12 @@ module Rondo
           case word
           when :msg then @on_message.call(value)
           when :ping then push("PONG\r\n")
-          when :pong then @pongs.shift&.call
+          when :pong then @pongs.shift&.last&.call
           when :err
-            return @on_refusal.call(value) if STAYS.match?(value)
+            said = Link.line(value)
+            return @on_refusal.call(said) if STAYS.match?(said)
 
-            raise Refused, value
+            raise Refused, said
           end
         end
 

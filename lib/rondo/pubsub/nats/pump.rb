@@ -312,12 +312,13 @@ module Rondo
 
         def wait
           writing = @link&.unsent_bytes&.positive? ? [@link.io] : nil
-          ready, = IO.select([@waker, @link&.io].compact, writing, nil, patience)
+          reading = @link&.reads? ? [@waker, @link.io] : [@waker]
+          ready, = IO.select(reading, writing, nil, patience)
           @waker.read_nonblock(4096, exception: false) if ready&.include?(@waker)
         end
 
         def patience
-          return 0 if @link&.more?
+          return 0 if @link&.more? && @link.reads?
 
           [@link&.patience, @requests&.patience, @outage.pause, @mutex.synchronize { @stream&.pause }].compact.min
         end

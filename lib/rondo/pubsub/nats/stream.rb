@@ -103,7 +103,7 @@ module Rondo
         # @return [void]
         # @raise [Link::Refused]
         def begin(requests, link)
-          version = link.info["version"].to_s
+          version = link.info["version"].to_s[/\A[\w.+-]{1,40}/].to_s
           if (version.split(".").map(&:to_i) <=> OLDEST).negative?
             raise Link::Refused, "NATS #{version} is too old: streams need #{OLDEST.join(".")} or newer"
           end
@@ -345,7 +345,7 @@ module Rondo
         def collect(stored)
           @caught << stored
           @counts[stored.channel] += 1
-          return if (@caught_bytes += stored.text.bytesize) < CATCH_MAX
+          return if (@caught_bytes += stored.bytes) < CATCH_MAX
 
           release(true)
         end
@@ -417,7 +417,7 @@ module Rondo
           return pass_over(stored) if stored.id <= @top
 
           track = @tracks[stored.channel]
-          return later unless (track.nil? && !@interests.pattern?) || hand_on(track, stored)
+          return later if stored.channel && (track || @interests.pattern?) && !hand_on(track, stored)
 
           @sequence = stored.sequence
           @top = stored.id

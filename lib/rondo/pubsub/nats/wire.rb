@@ -25,6 +25,10 @@ module Rondo
 
         # Bytes of a line; INFO names all servers of a cluster.
         LINE_MAX = 1 << 20
+        # Bytes of the line before a message.
+        HEAD_MAX = 16_384
+        # Bytes of headers that are looked at.
+        HEADERS_MAX = 16_384
         HEADER = "NATS/1.0"
 
         # @param bytes_max [Integer] of a message with its headers
@@ -82,6 +86,8 @@ module Rondo
         end
 
         def take_message(has_head, words, start)
+          raise Invalid, "a message without sense" if start - @at > HEAD_MAX
+
           sizes = words.pop(has_head ? 2 : 1).map { |word| Integer(word, 10) }
           head, total = has_head ? sizes : [0, *sizes]
           unless total && words.size.between?(2, 3) && head.between?(0, total) && total <= @bytes_max
@@ -89,7 +95,7 @@ module Rondo
           end
           return false if @kept.bytesize < start + total + 2
 
-          headers = has_head ? headers_of(@kept.byteslice(start, head)) : {}
+          headers = has_head ? headers_of(@kept.byteslice(start, [head, HEADERS_MAX].min)) : {}
           yield Message.new(words[0], words[1], words[2], headers, @kept.byteslice(start + head, total - head))
           @at = start + total + 2
         rescue ArgumentError

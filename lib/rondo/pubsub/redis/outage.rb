@@ -18,6 +18,8 @@ module Rondo
         JITTER = 0.5
         # A connection that held for so long was none that breaks at once, again and again.
         STEADY = 5.0
+        # Lines about what it does not take.
+        REASONS = 50
 
         # @return [String, nil] why it is away; nil when it is not
         attr_reader :reason
@@ -35,6 +37,7 @@ module Rondo
           @next_attempt = @since = now
           @is_here = @is_full = false
           @lost = 0
+          @refusals = {}
         end
 
         # @return [Boolean]
@@ -57,6 +60,7 @@ module Rondo
         # @return [void]
         def begin(reason, is_answer)
           @attempts = 0 if @is_here && now - @since > STEADY
+          @refusals.clear if @attempts.zero?
           @since = now if @is_here
           say_away(reason) if @reason.nil? || (is_answer && reason != @said)
           @reason = reason
@@ -112,14 +116,15 @@ module Rondo
           @next_attempt = now if @next_attempt
         end
 
-        # Redis does not take something: a line for each reason.
+        # Redis does not take something: a line for each reason, while it is there.
         # @param reason [String]
         # @return [void]
         def refused(reason)
-          return if @refusal == reason
+          return if @refusals.key?(reason) || @refusals.size > REASONS
 
-          @refusal = reason
+          @refusals[reason] = true
           @log.error "! #{@name}: #{reason}"
+          @log.error "! #{@name}: further reasons are not shown" if @refusals.size > REASONS
         end
 
         private
