@@ -10,15 +10,30 @@ module Simulate
   # subscription was there, if it came without an id.
   Seen = Struct.new(:events, :since, :owed, :is_late, :start, :first_at)
 
-  # A connection; what is in `inbox` is on its way to the client.
+  # A connection; what is in `inbox` is on its way to the client. While it waits for answers everything is held back
+  # (ext/rondo/messaging/hold.c).
   class Connection
-    # @return [Array<String>] channels of which a replay has begun whose reset is not read yet
-    attr_reader :inbox, :untold
-    attr_accessor :is_closed
+    attr_reader :inbox
+    attr_accessor :is_closed, :waits
 
     def initialize
       @inbox = []
-      @untold = []
+      @held = []
+      @waits = 0
+    end
+
+    # @param event [Array] what happens, the channel, an id, a text; without an id it goes first
+    def give(*event)
+      @held << event
+      settle
+    end
+
+    # All that is held, by ascending id.
+    def settle
+      return if @waits.positive?
+
+      @inbox.concat(@held.sort_by.with_index { |event, index| [event[2], index] })
+      @held.clear
     end
   end
 
@@ -40,6 +55,7 @@ module Simulate
     end
 
     def replay(connection, channel, since)
+      connection.waits += 1
       @tickets << Ticket.new(@count += 1, channel, connection)
       @to_hub << [:replay, channel, since, @count]
     end
@@ -64,7 +80,8 @@ module Simulate
       ticket.is_given_up = true
       connection = ticket.connection
       add(connection, ticket.channel)
-      connection.inbox << [:late, ticket.channel, 0]
+      connection.give(:late, ticket.channel, 0)
+      answered(connection)
       @to_hub << [:subscribe, ticket.channel]
       ticket
     end
@@ -74,9 +91,9 @@ module Simulate
       when :message
         return give(@tickets.first, channel, *rest) if @is_replaying
 
-        @subscribed[channel].each { |connection| connection.inbox << [:message, channel, *rest] }
-      when :gap then @subscribed[channel].each { |connection| connection.inbox << [:reset, channel, *rest] }
-      when :begin then begin_replay(channel, rest.last)
+        @subscribed[channel].each { |connection| connection.give(:message, channel, *rest) }
+      when :gap then @subscribed[channel].each { |connection| connection.give(:reset, channel, *rest) }
+      when :begin then @is_replaying = true
       when :end then finish(channel, rest.last)
       end
     end
@@ -92,23 +109,21 @@ module Simulate
     end
 
     def give(ticket, channel, *rest)
-      ticket.connection.inbox << [:replayed, channel, *rest] unless ticket.is_given_up
+      ticket.connection.give(:replayed, channel, *rest) unless ticket.is_given_up
     end
 
-    # The simulation knows already how it ends.
-    def begin_replay(channel, kind)
-      @is_replaying = true
-      @tickets.first.connection.untold << channel if gap?(kind)
+    def answered(connection)
+      connection.waits -= 1
+      connection.settle
     end
-
-    def gap?(kind) = %i[gap unknown].include?(kind)
 
     def finish(channel, kind)
       @is_replaying = false
       ticket = @tickets.shift
       unless ticket.is_given_up || ticket.connection.is_closed
         add(ticket.connection, channel)
-        ticket.connection.inbox << [:reset, channel, 0] if gap?(kind)
+        ticket.connection.give(:reset, channel, 0) if %i[gap unknown].include?(kind)
+        answered(ticket.connection)
       end
       @to_hub << [:unsubscribe, channel] if @subscribed[channel].empty? && !ticket?(channel)
     end
@@ -130,7 +145,6 @@ module Simulate
     def come(machine)
       @machine = machine
       @connection = Connection.new
-      @waits = 0
       @channels.each do |channel|
         seen = @seen[channel]
         seen.since = @has_one_id ? @last_id : @ids[channel]
@@ -142,12 +156,8 @@ module Simulate
       end
     end
 
-    # Whether one id is enough for it at any time. The answers of several channels come one after the other.
-    def cuttable? = !@has_one_id || @channels.size == 1
-
-    # What is on its way is lost. Where one id is not enough then, the client begins anew.
+    # What is on its way is lost.
     def leave
-      forget_ids if @machine && (@connection.untold.any? || !(cuttable? || whole?))
       @machine&.worker&.leave(@connection)
       @machine = @connection = nil
     end
@@ -156,23 +166,17 @@ module Simulate
       type, channel, id, text = @connection&.inbox&.shift
       return unless type
 
-      @connection.untold.delete(channel) if %i[reset late].include?(type)
       seen = @seen[channel]
       seen.events << [type, id, text, seen.since ? 0 : seen.start]
       return unless id.positive?
 
-      @last_id = [id, @last_id || 0].max
+      @last_id = id
       @ids[channel] = id
     end
 
     # Whether it has the answers of all its channels.
     def whole?
       @machine && @machine.worker.tickets.none? { |ticket| ticket.connection.equal?(@connection) } && @connection.inbox.empty?
-    end
-
-    def forget_ids
-      @last_id = nil
-      @ids.clear
     end
 
     def begin_anew

@@ -236,8 +236,7 @@ module Simulate
 
     def move(client)
       return come(client) unless client.machine
-      return unless client.cuttable? || client.whole?
-
+      rand(4).times { client.read } # and breaks off between two messages
       client.leave
       tell client.name, "leaves"
       come(client) if rand(2).zero?

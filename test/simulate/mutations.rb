@@ -14,6 +14,7 @@ module Simulate
   SCRIPTS = "lib/rondo/pubsub/streams/scripts.rb"
   MODEL = "test/support/streams_model.rb"
   HUB = "test/simulate/hub.rb"
+  CLIENTS = "test/simulate/clients.rb"
 
   MUTATIONS = [
     # ---- what is new ----
@@ -77,6 +78,9 @@ module Simulate
     ["a replay may lack the oldest messages", HUB, "since != 0 && since < record.floor ? :gap : :whole", ":whole"],
     ["a replay has the last message again", HUB, "if id > since }", "if id >= since }"],
     ["a copy is given to who has seen more", HUB, "return true if topic.nil? || since <= topic.known || since <= record.last_id", "return true"],
+    # ---- what is held back for a client, in the model: test_hold.c notices it in the core ----
+    ["the answers for a client come one after the other", CLIENTS, "return if @waits.positive?", "return if @held.empty?"],
+    ["what is held is given in the order in which it came", CLIENTS, "@held.sort_by.with_index { |event, index| [event[2], index] }", "@held"],
     ["a channel that nobody wants is still kept", HUB, "      @to_engine << [:unsubscribe, channel]\n      forget(channel)", "      @to_engine << [:unsubscribe, channel]"]
   ].map { |row| Mutation.new(*row) }.freeze
 

@@ -77,12 +77,15 @@ module Simulate
       when :reset
         check_reset(id, seen)
         @is_told = true
+        @is_answer_told = id.zero?
         @untold = []
         @since = nil
         @at = id if @at && id > @at
       when :replayed
         check_message(@at, id, text)
+        @untold = [] if @is_answer_told # before its messages, for all of them
       when :message
+        @is_answer_told = false
         broken_gap(@untold)
         @since = nil
         check_message(@at && start ? [@at, start].max : nil, id, text)
@@ -92,8 +95,19 @@ module Simulate
 
     def come(since)
       since ? broken_gap(@untold) : @untold = []
+      broken_gap(passed_over(since)) if since && @at && !@is_told
+      @is_answer_told = false
       @since = since # of a replay that is not over
       @at = since if since.nil? || @at.nil? || since > @at
+    end
+
+    # The client comes with the id of another channel: what this one has before it does not come any more. What Redis
+    # lost before this machine had read it is noticed by one channel after the other.
+    def passed_over(since)
+      return [] if @faults[:flush].positive? || @faults[:expire].positive?
+
+      gone = @redis.erased[@channel]
+      @rows.select { |row| row.id > @at && row.id <= since && !gone.include?(row.id) }
     end
 
     # `from`: what comes after is owed.
