@@ -179,7 +179,6 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     hub->engine = link;
     hub->has_streams = kind == RD_HUB_STREAMS;
     hub->engines++;
-    hub->is_loading = false;
     rd_hub_tell_rules(hub);
     if (!hub->has_streams) rd_hub_tell_interests(hub);
     rd_hub_each_unclaimed(hub, claim, hub);
@@ -189,6 +188,7 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
 void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link) {
     if (hub->engine != link) return;
     hub->engine = NULL;
+    rd_hub_load_break(hub);
     rd_changes_reset(&hub->changes); /* the next engine is told everything anew */
 }
 

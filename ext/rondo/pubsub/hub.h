@@ -103,12 +103,13 @@ typedef struct rd_hub {
     rd_list links;
     rd_list asking; /* links for which replays wait, in the order of their turns */
     rd_hub_link *engine;
-    uint32_t engines;    /* so far */
-    bool has_streams;    /* of the last engine */
-    bool is_loading;     /* between REPLAY_BEGIN and REPLAY_END of the engine */
-    uint64_t loading_us; /* what time it is there */
-    uint64_t engine_id;  /* the highest one of the engine */
-    rd_changes changes;  /* that the engine had no room for */
+    uint32_t engines;             /* so far */
+    bool has_streams;             /* of the last engine */
+    bool is_loading;              /* between REPLAY_BEGIN and REPLAY_END of the engine */
+    struct rd_hub_topic *loading; /* of that copy; NULL: nobody would go on with it */
+    uint64_t loading_us;          /* what time it is there */
+    uint64_t engine_id;           /* the highest one of the engine */
+    rd_changes changes;           /* that the engine had no room for */
     rd_hub_send *send;
     rd_hub_room *room;
     rd_history history;

@@ -77,6 +77,7 @@ static void remove_topic(rd_hub *hub, rd_hub_topic *topic) {
     rd_map_remove(map_of(hub, topic->is_pattern), &topic->in_map);
     rd_list_unlink(&topic->in_all);
     if (topic->is_pattern) rd_patterns_remove(&hub->matcher, &topic->pattern);
+    if (hub->loading == topic) hub->loading = NULL;
     rd_free(topic);
 }
 

@@ -79,7 +79,7 @@ int rd_hub_load_begin(rd_hub *hub, const rd_relay_frame *frame) {
     const uint64_t known = rd_relay_get_number(frame->payload.ptr + 8, 8);
     rd_hub_topic *topic = rd_hub_find_topic(hub, frame->channel, false);
     if (topic == NULL) return 0; /* nobody would go on with it */
-    topic->asked = 0;
+    hub->loading = topic;
     topic->known = known;
     if (hub->history.last_id < known) hub->history.last_id = known;
     rd_history_load(&hub->history, frame->channel, frame->id);
@@ -89,7 +89,15 @@ int rd_hub_load_begin(rd_hub *hub, const rd_relay_frame *frame) {
 int rd_hub_load_end(rd_hub *hub) {
     if (!hub->is_loading) return RD_ERR_RELAY_TYPE;
     hub->is_loading = false;
+    if (hub->loading != NULL) hub->loading->asked = 0;
+    hub->loading = NULL;
     return 0;
+}
+
+void rd_hub_load_break(rd_hub *hub) {
+    if (hub->loading != NULL) rd_history_forget(&hub->history, hub->loading->in_map.name);
+    hub->loading = NULL;
+    hub->is_loading = false;
 }
 
 /* A client may have seen more at another server than has come here yet. An id that is still too
@@ -99,6 +107,7 @@ bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, unsigned asks) {
     if (rd_history_rule_number(&hub->history, wanted->channel) == 0) return true;
     if (!rd_history_is_loaded(&hub->history, wanted->channel)) return false;
     const rd_hub_topic *topic = rd_hub_find_topic(hub, wanted->channel, false);
+    if (topic != NULL && topic == hub->loading) return false; /* a part of it is here */
     if (topic == NULL || wanted->id <= topic->known) return true;
     if (wanted->id <= rd_history_last_of(&hub->history, wanted->channel)) return true;
     return asks >= ASKS_MAX && topic->asked == 0;

@@ -15,9 +15,13 @@ void rd_hub_tell_rules(rd_hub *hub);
 /* A message of the engine that has an id, or the notice of a gap. */
 void rd_hub_take_kept(rd_hub *hub, const rd_relay_frame *from);
 
-/* The two ends of a copy. Return 0, or < 0 when the engine's link must be closed. */
+/* The two ends of a copy. Return 0, or < 0 when the engine's link must be closed. Between them a
+ * part of the copy is here, which answers nobody. */
 int rd_hub_load_begin(rd_hub *hub, const rd_relay_frame *frame);
 int rd_hub_load_end(rd_hub *hub);
+
+/* The engine has gone: forgets the part of a copy that is here. */
+void rd_hub_load_break(rd_hub *hub);
 
 /* Whether the replay can be answered now, or need not wait: there is a copy, and it is as new as
  * what the client has seen. */

@@ -155,6 +155,48 @@ static void test_a_copy_is_asked_for_once(void) {
     finish();
 }
 
+/* A long copy comes in many pieces, and the hub answers between them. */
+static void test_a_part_of_a_copy_answers_nobody(void) {
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 20);
+    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    begin_copy("ka", 10, 40);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "old", 15);
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 25);
+    CHECK(!rd_hub_can_answer(&hub));
+    rd_hub_answer(&hub);
+    check_said(WORKER, "");
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "new", 30);
+    rd_hub_answer(&hub);
+    check_said(WORKER, "");
+    end_copy("ka");
+    rd_hub_answer(&hub);
+    check_said(WORKER,
+               "begin ka  #0;pub ka new #30;end ka  #0;begin ka  #0;pub ka new #30;end ka  #0;");
+    check_said(ENGINE, "");
+    finish();
+}
+
+/* What has come of it is no copy. */
+static void test_an_engine_that_ends_in_a_copy(void) {
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 20);
+    begin_copy("ka", 10, 40);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "old", 15);
+    rd_hub_leave(&hub, &links[ENGINE]);
+    CHECK(!rd_hub_can_answer(&hub));
+    CHECK_INT(hub.history.count, 0);
+    said[ENGINE][0] = '\0';
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    rd_hub_answer(&hub);
+    check_said(ENGINE, "keep k*  #1;sub ka  #15;replay ka  #0;");
+    begin_copy("ka", 10, 40);
+    say(WORKER, RD_RELAY_UNSUBSCRIBE, 0, "ka", "", 0);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "new", 30);
+    end_copy("ka");
+    finish();
+}
+
 /* A client has seen more elsewhere than came here, or has an id of another installation. */
 static void test_an_id_above_the_copy_asks_again(void) {
     begin();
@@ -227,6 +269,8 @@ int main(void) {
     test_who_waits_for_the_engine();
     test_ids_are_those_of_the_engine();
     test_a_copy_is_asked_for_once();
+    test_a_part_of_a_copy_answers_nobody();
+    test_an_engine_that_ends_in_a_copy();
     test_an_id_above_the_copy_asks_again();
     test_a_copy_ends_with_the_last_subscriber();
     test_the_next_engine_goes_on_after_the_last_message();
