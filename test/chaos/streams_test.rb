@@ -50,6 +50,7 @@ class StreamsUnderChaosTest < StreamsCase
     super
     @random = Random.new(SEED)
     @happened = Hash.new(0)
+    @course = []
     @cutter = TcpCutter.new(@redis.port)
     @ports = Array.new(SERVERS) { HeldPort.new }
     write "rondo.rb", "history_messages 1_500_000\nhistory_bytes 512 << 20\nmax_pending_bytes 64 << 20\nhub_queue_bytes 256 << 20\n"
@@ -88,9 +89,10 @@ class StreamsUnderChaosTest < StreamsCase
     nil
   end
 
-  # What Redis acknowledged outlives kill -9: with "everysec" it may answer before it has written.
+  # What Redis acknowledged outlives kill -9: with "everysec" it may answer before it has written. After a rewriting of
+  # its file, a full disk makes Redis 7.0.15 cut the new file in the wrong place: it loses messages, or ends.
   def redis_words
-    ["--appendonly", "yes", "--appendfsync", "no", *(["--dir", @disk] if @disk)]
+    ["--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0", *(["--dir", @disk] if @disk)]
   end
 
   def begin_server(index)
@@ -107,7 +109,9 @@ class StreamsUnderChaosTest < StreamsCase
   def happen
     way = WAYS.sample(random: @random)
     way = :cut_clients if way == :fill_disk && !@disk
+    @course << format("%<at>.2f %<way>s", at: Time.now.to_f, way: way)
     send(way)
+    @course << format("%.2f", Time.now.to_f)
     @happened[way] += 1
   rescue Errno::ESRCH, Minitest::Assertion => e
     raise "#{e.message}; Redis says: #{File.readlines(File.join(@redis.folder, "log")).last(20).join}; #{told(way)}"
@@ -158,11 +162,9 @@ class StreamsUnderChaosTest < StreamsCase
     @crowd.cut
   end
 
-  # A Redis that rewrites its file meanwhile would end. What it acknowledged when the disk became full is in its memory
-  # until it has written again: a Redis that is killed then has lost it.
+  # What Redis acknowledged when the disk became full is in its memory until it has written again: a Redis that is
+  # killed then has lost it.
   def fill_disk
-    @redis.cli("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
-    eventually("no rewriting") { @redis.cli("INFO", "persistence").include?("aof_rewrite_in_progress:0") }
     path = File.join(@disk, "filler")
     File.open(path, "wb") { |file| loop { file.write("\0" * (1 << 20)) && file.flush } }
   rescue Errno::ENOSPC
@@ -170,7 +172,6 @@ class StreamsUnderChaosTest < StreamsCase
   ensure
     FileUtils.rm_f(path) if path
     eventually("Redis writes again") { @redis.cli("INFO", "persistence").include?("aof_last_write_status:ok") }
-    @redis.cli("CONFIG", "SET", "auto-aof-rewrite-percentage", "100")
   end
 
   # Chaos needs time between its parts, not for anything to become true.
@@ -252,12 +253,18 @@ class StreamsUnderChaosTest < StreamsCase
         assert_empty reader.resets.first(5), told("resets of #{channel}")
         missing = expected - reader.ids
         missing.reject! { |id| id < reader.ids.first }
-        assert_empty missing.first(5), told("gaps of #{channel}")
+        assert_empty missing.first(5), told("gaps of #{channel}: #{missing.size} after #{reader.ids.reverse.find { |id| id < missing.first.to_i }}, #{course_at(missing.first)}; of all readers #{readers.map { |each| (expected - each.ids).count { |id| id >= each.ids.first } }}")
       end
       kept[channel].each { |text, id| assert_equal text, texts[channel][id], told("texts") }
       twice = texts[channel].values.tally.select { |text, count| count > 1 && text != "begin" }
       assert_empty twice.first(5), told("messages that were written twice")
     end
+  end
+
+  # What happened when a message with this id was kept.
+  def course_at(id)
+    index = @course.index { |line| line.to_f > id.to_i / 1e6 } || @course.size
+    @course[[index - 8, 0].max, 16].join(", ")
   end
 
   def told(what)
