@@ -169,7 +169,9 @@ module Rondo
     nats = lambda do |value, _row|
       next value if value.is_a?(String) && value.match?(%r{\A(nats|tls)://[^/]})
 
-      raise Kind::Refused, "must be an address such as nats://HOST:PORT, several with commas"
+      require "rondo/pubsub/queued/engine"
+      shown = PubSub::Queued.without_secrets(value)
+      raise Kind::Refused, "must be an address such as nats://HOST:PORT, several with commas, not #{shown}"
     end
 
     # What is wrong is said without the secret.

@@ -63,6 +63,7 @@ module Rondo
     def unlink
       return false unless @number
 
+      @link.expect_end
       @hub.unlink(@number)
       @link.finish(PATIENCE)
       @number = nil

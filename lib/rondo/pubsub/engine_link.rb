@@ -51,11 +51,17 @@ module Rondo
         queue(frame)
       end
 
-      # The hub closes its end when it has sent everything; until then the engine is notified.
+      # The hub will close its end when it has sent everything; until then the engine is notified.
+      # @return [void]
+      def expect_end
+        @ending = true
+      end
+
+      # Waits for that.
       # @param patience [Numeric] seconds
       # @return [void]
       def finish(patience)
-        @ending = true
+        expect_end
         return if @thread.nil? || @thread.join(patience)
 
         close
