@@ -9,6 +9,8 @@ require "support/confirming"
 class NatsClusterTest < NatsCase
   include Confirming
 
+  APP = StreamsCase::APP # one test has the other one
+
   def test_nodes_that_are_killed_in_turn
     a, b = Array.new(2) { server(verb: cluster_verb) }
     here = reader(a, "kept:x")
