@@ -147,8 +147,9 @@ module Simulate
       @connection = Connection.new
       @channels.each do |channel|
         seen = @seen[channel]
+        start = seen.since ? 0 : seen.start # of the connection before
         seen.since = @has_one_id ? @last_id : @ids[channel]
-        seen.events << [:came, seen.since, machine.name]
+        seen.events << [:came, seen.since, machine.name, start]
         next machine.worker.replay(@connection, channel, seen.since) if seen.since
 
         seen.owed = seen.start = seen.first_at = nil

@@ -70,7 +70,7 @@ module Simulate
 
     def check_event(seen, type, id, text, start = nil)
       case type
-      when :came then come(id)
+      when :came then come(id, start)
       when :late # it begins anew, and this machine may be behind
         @at = nil
         @untold = []
@@ -93,9 +93,10 @@ module Simulate
       end
     end
 
-    def come(since)
+    # `start`: from where on the connection before was owed everything.
+    def come(since, start)
       since ? broken_gap(@untold) : @untold = []
-      broken_gap(passed_over(since)) if since && @at && !@is_told
+      broken_gap(passed_over(since, [@at, start].max)) if since && @at && start && !@is_told
       @is_answer_told = false
       @since = since # of a replay that is not over
       @at = since if since.nil? || @at.nil? || since > @at
@@ -103,11 +104,11 @@ module Simulate
 
     # The client comes with the id of another channel: what this one has before it does not come any more. What Redis
     # lost before this machine had read it is noticed by one channel after the other.
-    def passed_over(since)
+    def passed_over(since, from)
       return [] if @faults[:flush].positive? || @faults[:expire].positive?
 
       gone = @redis.erased[@channel]
-      @rows.select { |row| row.id > @at && row.id <= since && !gone.include?(row.id) }
+      @rows.select { |row| row.id > from && row.id <= since && !gone.include?(row.id) }
     end
 
     # `from`: what comes after is owed.
