@@ -342,15 +342,21 @@ static void test_room_of_all_clients(void) {
     finish_all();
 }
 
-/* The answer that is due is given up; what is here is given. */
-static void test_live_messages_without_room(void) {
+/* Subscribed to "live". Answers do not come. */
+static client *stream_without_hub(void) {
     begin_all();
-    rd_pubsub *pubsub = &workers[0].pubsub;
     client *stream = new_stream(&workers[0]);
-    pubsub->has_streams = true;
+    workers[0].pubsub.has_streams = true;
     subscribe(stream, "live");
     settle(&workers[0]);
     rd_hub_thread_stop(hub);
+    return stream;
+}
+
+/* The answer that is due is given up; what is here is given. */
+static void test_live_messages_without_room(void) {
+    client *stream = stream_without_hub();
+    rd_pubsub *pubsub = &workers[0].pubsub;
     const uint64_t gaps = pubsub->replay_gaps;
     subscribe_since(stream, "a", 1);
     settings.max_pending_bytes = 600;
@@ -379,13 +385,8 @@ static void wait_for_timeouts(const rd_pubsub *pubsub, uint64_t count) {
 }
 
 static void test_answers_that_do_not_come(void) {
-    begin_all();
+    client *stream = stream_without_hub();
     rd_pubsub *pubsub = &workers[0].pubsub;
-    client *stream = new_stream(&workers[0]);
-    pubsub->has_streams = true;
-    subscribe(stream, "live");
-    settle(&workers[0]);
-    rd_hub_thread_stop(hub);
     pubsub->link->wait_ms = 1;
     subscribe_since(stream, "a", 1);
     subscribe_since(stream, "b", 1);
