@@ -15,7 +15,7 @@ class ChaosCrowd
   # One of them.
   class Reader
     attr_reader :ids, :socket, :channel
-    # Why it would have to load its state again: gaps that it was told of.
+    # When it would have had to load its state again, and its last id then: gaps that it was told of.
     attr_reader :resets
     # What must not be: an id that is not above the one before, another text with an id that was seen.
     attr_reader :faults
@@ -99,7 +99,7 @@ class ChaosCrowd
         when /\Aevent: ?/ then type = Regexp.last_match.post_match
         end
       end
-      return @resets << [text, @ids.last] if type == "reset"
+      return @resets << [Time.now.to_f, @ids.last] if type == "reset"
 
       note(id, text) if text && id
     end

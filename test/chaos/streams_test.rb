@@ -244,26 +244,42 @@ class StreamsUnderChaosTest < StreamsCase
     end
   end
 
+  # All channels are checked before the test fails: a `reset` of one may come with a gap of another.
   def check(kept, texts)
     say(kept)
-    @crowd.readers.group_by(&:channel).each do |channel, readers|
-      expected = kept[channel].values
-      readers.each do |reader|
-        assert_empty reader.faults.first(5), told("doubles of #{channel}")
-        assert_empty reader.resets.first(5), told("resets of #{channel}")
-        missing = expected - reader.ids
-        missing.reject! { |id| id < reader.ids.first }
-        assert_empty missing.first(5), told("gaps of #{channel}: #{missing.size} after #{reader.ids.reverse.find { |id| id < missing.first.to_i }}, #{course_at(missing.first)}; of all readers #{readers.map { |each| (expected - each.ids).count { |id| id >= each.ids.first } }}")
-      end
-      kept[channel].each { |text, id| assert_equal text, texts[channel][id], told("texts") }
-      twice = texts[channel].values.tally.select { |text, count| count > 1 && text != "begin" }
-      assert_empty twice.first(5), told("messages that were written twice")
+    wrong = @crowd.readers.group_by(&:channel).flat_map do |channel, readers|
+      readers.flat_map { |reader| wrong_with(reader, kept[channel].values) } + wrong_texts(kept[channel], texts[channel])
     end
+    wrong = wrong.first(20) + ["#{wrong.size} in all", *server_lines] if wrong.any?
+    assert_empty wrong, told("what is wrong")
   end
 
-  # What happened when a message with this id was kept.
-  def course_at(id)
-    index = @course.index { |line| line.to_f > id.to_i / 1e6 } || @course.size
+  def wrong_with(reader, expected)
+    missing = expected.reject { |id| id < reader.ids.first } - reader.ids
+    found = reader.faults.first(5).map { |fault| "#{reader.channel} double: #{fault}" }
+    found.concat(reader.resets.map { |at, after| "#{reader.channel} reset after #{after}: #{course_at(at)}" })
+    return found if missing.empty?
+
+    before = reader.ids.reverse.find { |id| id < missing.first }
+    found << "#{reader.channel} gap: #{missing.size} after #{before}, #{course_at(missing.first / 1e6)}"
+  end
+
+  def wrong_texts(kept, texts)
+    other = kept.reject { |text, id| texts[id] == text }
+    twice = texts.values.tally.select { |text, count| count > 1 && text != "begin" }
+    other.first(5).map { |text, id| "#{text} has #{id}, but that is #{texts[id].inspect}" } +
+      twice.first(5).map { |text, count| "#{text} was written #{count} times" }
+  end
+
+  # What servers say of clients and of Redis. Those that were killed have said it, too.
+  def server_lines
+    @servers.flat_map { |server| server.log.lines.grep(/history|streams|[Rr]edis|hub|queue|slow|refused/).last(40) }
+  end
+
+  # What happened about then.
+  # @param time [Float] an id is microseconds
+  def course_at(time)
+    index = @course.index { |line| line.to_f > time } || @course.size
     @course[[index - 8, 0].max, 16].join(", ")
   end
 

@@ -16,7 +16,9 @@
  * Only a few replays are requested at once. The others wait here, where one whose client has gone
  * costs nothing. All replays together get a limited number of bytes a second, because their answers
  * share the stream with messages. Clients that have got little so far go first. A replay without an
- * answer after RD_REPLAY_WAIT_MS ends as a gap, so no client stays unsubscribed for longer.
+ * answer after RD_REPLAY_WAIT_MS ends as a gap, so no client stays unsubscribed for longer. What an
+ * engine keeps for all servers is still there when the engine comes back, so an answer may take
+ * replay_timeout_ms then.
  */
 #ifndef RD_CLUSTER_LINK_H
 #define RD_CLUSTER_LINK_H
@@ -55,9 +57,9 @@ struct rd_link {
     uint32_t waiting;     /* in lines */
     rd_list deadlines;    /* of all tickets with a client, the oldest first */
     rd_timer deadline;
-    uint64_t wait_ms;
-    uint32_t asked; /* tickets */
-    int64_t credit; /* bytes that answers may use before the next pause */
+    uint64_t wait_ms; /* of those that begin now */
+    uint32_t asked;   /* tickets */
+    int64_t credit;   /* bytes that answers may use before the next pause */
     uint64_t credited_ms;
     rd_timer pause;
     uint64_t last_number;

@@ -36,7 +36,8 @@ struct rd_hold {
     uint64_t place;  /* of the live message that came last */
     uint64_t number; /* of the queues of channels: what came before is waited for */
     rd_list in_due;
-    rd_timer deadline;
+    rd_timer deadline; /* of the callback, then of the hold */
+    uint64_t end_ms;   /* of the hold */
     bool is_full;
     bool is_over; /* does not wait for the callback that runs */
 };
@@ -280,7 +281,11 @@ static void on_deadline(rd_timer *timer) {
     rd_endpoint *endpoint = hold->endpoint;
     hold->is_over = true;
     rd_endpoint_ref(endpoint);
-    give_up(hold, true);
+    if (hold->end_ms > hold->holds->loop->now_ms) {
+        rd_timer_set(&hold->holds->loop->timers, timer, hold->end_ms);
+    } else {
+        give_up(hold, true);
+    }
     if (rd_hold_of(endpoint) == hold) rd_hold_settle(hold);
     rd_endpoint_unref(endpoint);
 }
@@ -315,7 +320,10 @@ rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms)
     hold->kind.on_message = on_message;
     rd_list_init(&hold->in_due);
     rd_timer_init(&hold->deadline, on_deadline);
-    rd_timer_set(&holds->loop->timers, &hold->deadline, holds->loop->now_ms + wait_ms);
+    const uint64_t now_ms = holds->loop->now_ms;
+    const uint64_t first_ms = wait_ms < RD_REPLAY_WAIT_MS ? wait_ms : RD_REPLAY_WAIT_MS;
+    hold->end_ms = now_ms + wait_ms;
+    rd_timer_set(&holds->loop->timers, &hold->deadline, now_ms + first_ms);
     rd_endpoint_ref(endpoint);
     endpoint->hold = &hold->of_endpoint;
     endpoint->subscriber.kind = &hold->kind;

@@ -7,7 +7,8 @@
  *
  * Where clients have ids, a hold also lasts until the callback that subscribes has returned: the
  * answer for its first channel may be here before it subscribes to the second one. It ends in any
- * case after the time that an answer may take. What is held counts as pending output of the client,
+ * case after the time that an answer may take, and waits for the callback for at most
+ * RD_REPLAY_WAIT_MS. What is held counts as pending output of the client,
  * and in the sum of all. An answer that finds too little room has its newest messages, and is a
  * gap. Where a live message finds no room, the answers that are due are given up, as gaps.
  *
@@ -54,7 +55,8 @@ static inline rd_hold *rd_hold_of(const rd_endpoint *endpoint) {
     return (rd_hold *)endpoint->hold;
 }
 
-/* Begins a hold, unless there is one. It ends after `wait_ms`, or by rd_hold_settle(). */
+/* Begins a hold, unless there is one. It ends after `wait_ms`, or by rd_hold_settle(). From
+ * RD_REPLAY_WAIT_MS on it does not wait for the callback. */
 rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms);
 
 /* The hold waits for an answer; it does not any more. */

@@ -431,6 +431,32 @@ static void test_a_callback_that_does_not_return(void) {
     finish_all();
 }
 
+/* What an engine keeps is waited for longer than a callback. */
+static void test_an_engine_that_is_away(void) {
+    client *stream = stream_without_hub();
+    rd_pubsub *pubsub = &workers[0].pubsub;
+    const uint64_t start_ms = loop.now_ms;
+    pubsub->link->wait_ms = 60000;
+    stream->endpoint.source.is_handling = true;
+    subscribe_since(stream, "a", 1);
+    enqueue(&workers[0], "live", "m1", 1);
+    rd_pubsub_run(pubsub);
+    loop.now_ms = start_ms + RD_REPLAY_WAIT_MS + 1;
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    rd_pubsub_run(pubsub);
+    CHECK_STR(stream->got, "");
+    CHECK(stream->endpoint.hold != NULL);
+    loop.now_ms = start_ms + 60001;
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    rd_pubsub_run(pubsub);
+    CHECK_STR(stream->got, "reset:a m1 "); /* the callback has not returned */
+    CHECK_INT(pubsub->replay_timeouts, 1);
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+    close_all(stream);
+    settle(&workers[0]);
+    finish_all();
+}
+
 /* ---- random histories ---- */
 
 static unsigned seed;
@@ -548,6 +574,7 @@ int main(void) {
     test_live_messages_without_room();
     test_answers_that_do_not_come();
     test_a_callback_that_does_not_return();
+    test_an_engine_that_is_away();
     test_any_history();
     return check_summary();
 }

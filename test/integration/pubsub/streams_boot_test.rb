@@ -51,11 +51,13 @@ class StreamsBootTest < StreamsCase
   end
 
   def test_a_client_that_comes_back_while_redis_is_away_is_told
-    a = server
+    write "rondo.rb", "replay_timeout_ms 200\n"
+    a = server("-C", "rondo.rb")
     @redis.kill
     a.wait_for_log(/is not available/)
     reader = reader(a, "kept:x", after: "5")
     reader.read_until { reader.resets == 1 }
+    a.wait_for_log(/Subscribed 127.0.0.1 without the messages that it missed: .* the engine that keeps it is away/)
   end
 
   def test_a_wrong_password_and_no_workers_and_a_bad_prefix
