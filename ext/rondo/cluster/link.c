@@ -29,7 +29,7 @@ void rd_link_unsubscribe(rd_link *link, rd_slice name, bool is_pattern) {
 static bool take(rd_link *link, const rd_relay_frame *frame) {
     switch (frame->type) {
     case RD_RELAY_PUBLISH:
-        if (link->is_replaying)
+        if (link->answering != NULL)
             rd_link_answer_take(link, frame);
         else
             link->ops->on_message(link, frame);
@@ -37,6 +37,8 @@ static bool take(rd_link *link, const rd_relay_frame *frame) {
     case RD_RELAY_KEEP:
         link->ops->on_rule(link, frame);
         return true;
+    case RD_RELAY_REPLAY_WAITS:
+        return rd_link_answer_waits(link, frame);
     case RD_RELAY_REPLAY_BEGIN:
         return rd_link_answer_begin(link, frame);
     case RD_RELAY_REPLAY_END:
@@ -107,6 +109,7 @@ void rd_link_free(rd_link *link) {
     rd_relay_reader_clear(&link->reader);
     rd_changes_clear(&link->changes);
     rd_conn_set_clear(&link->conns);
+    rd_aside_clear(&link->aside);
     rd_free(link->lines);
     rd_free(link);
 }

@@ -18,7 +18,7 @@
  * share the stream with messages. Clients that have got little so far go first. A replay without an
  * answer after RD_REPLAY_WAIT_MS ends as a gap, so no client stays unsubscribed for longer. What an
  * engine keeps for all servers is still there when the engine comes back, so an answer may take
- * replay_timeout_ms then.
+ * replay_timeout_ms then. Meanwhile answers of other channels overtake it.
  */
 #ifndef RD_CLUSTER_LINK_H
 #define RD_CLUSTER_LINK_H
@@ -29,6 +29,7 @@
 #include "pubsub/history.h"
 #include "pubsub/relay.h"
 #include "cluster/fair_lines.h"
+#include "cluster/aside.h"
 #include "transport/conn.h"
 
 enum { RD_REPLAY_WAIT_MS = 10000 };
@@ -51,19 +52,21 @@ struct rd_link {
     rd_settings settings;
     rd_conn *conn; /* NULL: the hub has gone */
     rd_relay_reader reader;
-    rd_changes changes;   /* of subscriptions, for which there was no room; none without a hub */
-    rd_list tickets;      /* replays that were requested, in this order */
+    rd_changes changes; /* of subscriptions, for which there was no room; none without a hub */
+    rd_list
+        tickets; /* replays that were requested, in this order, but for those that are set aside */
     rd_fair_lines *lines; /* of replays that wait */
     uint32_t waiting;     /* in lines */
+    rd_aside aside;       /* channels whose replays wait for the engine */
     rd_list deadlines;    /* of all tickets with a client, the oldest first */
     rd_timer deadline;
     uint64_t wait_ms; /* of those that begin now */
-    uint32_t asked;   /* tickets */
+    uint32_t asked;   /* tickets in this order */
     int64_t credit;   /* bytes that answers may use before the next pause */
     uint64_t credited_ms;
     rd_timer pause;
     uint64_t last_number;
-    bool is_replaying; /* between the begin and the end of an answer */
+    struct rd_link_ticket *answering; /* between the begin and the end of its answer */
     const rd_link_ops *ops;
     void *owner; /* for the ops */
     uint64_t published, refused;

@@ -27,6 +27,9 @@ void rd_link_replays_end(rd_link *link);
 /* Whether a replay of this name was requested and is not answered yet. */
 bool rd_link_has_ticket(const rd_link *link, rd_slice name, bool is_pattern);
 
+/* The answer waits for the engine. Returns false for what a hub never sends. */
+bool rd_link_answer_waits(rd_link *link, const rd_relay_frame *frame);
+
 /* The three parts of an answer. The first and the last return false for what a hub never sends. */
 bool rd_link_answer_begin(rd_link *link, const rd_relay_frame *frame);
 void rd_link_answer_take(rd_link *link, const rd_relay_frame *frame);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The replays of a link; see link.h. A ticket stands for a replay that waits, or whose answer has
- * not come yet. The hub answers in the order of the requests; fair_lines.h decides which replay is
- * requested next.
+ * not come yet. The hub answers in the order of the requests, but for those that it sets aside;
+ * fair_lines.h decides which replay is requested next, aside.h has those that wait for the
+ * engine.
  */
 #include <string.h>
 
@@ -11,9 +12,11 @@
 #include "cluster/link_parts.h"
 
 enum {
-    NOTE_BYTES = RD_RELAY_REPLAY_NOTE,
-    NUMBER_BYTES = 8, /* of a note; the rest is how much the client can take */
-    ASKED_MAX = 8,    /* replays requested from the hub at once */
+    NOTE_BYTES = RD_RELAY_WAITS_NOTE,
+    NUMBER_BYTES = 8, /* of a note; then comes how much the client can take */
+    ASKED_MAX = 8,    /* replays requested from the hub at once, but for those that are set aside */
+    ASIDE_MAX = 4096,
+    MOVED_AT_ONCE = 256,
     REPLAY_BYTES_PER_MS = 32 * 1024,
     REPLAY_BURST = 8 * 1024 * 1024,
     ASKED_COST = 4096, /* charged for a replay before its answer is known */
@@ -21,9 +24,16 @@ enum {
     AGE_NEVER = 255, /* of a client that has not seen anything yet */
 };
 
+typedef enum ticket_state {
+    IN_LINE,
+    ASKED,
+    ASIDE,
+    FOLLOWS, /* those of its channel that are set aside, or returns to its line */
+} ticket_state;
+
 typedef struct rd_link_ticket {
     rd_link *link;
-    rd_list in_link;        /* in a line, or in the tickets */
+    rd_list in_link;        /* in a line, in the tickets, or set aside */
     rd_list in_deadlines;   /* unless its client has gone */
     rd_link_replay *replay; /* NULL: its client has gone */
     rd_fair_line *line;
@@ -31,8 +41,9 @@ typedef struct rd_link_ticket {
     uint64_t number;
     uint64_t since;
     size_t bytes_max;
-    bool is_asked;
+    ticket_state state;
     bool is_pattern;
+    rd_aside_channel *aside; /* where it is set aside */
     size_t name_len;
     char name[];
 } ticket;
@@ -46,7 +57,13 @@ static ticket *first_ticket(const rd_link *link) {
     return RD_CONTAINER(link->tickets.next, ticket, in_link);
 }
 
+/* The hub has the request, and will answer it even if the client goes. */
+static bool is_at_hub(const ticket *ticket) {
+    return ticket->state == ASKED || ticket->state == ASIDE;
+}
+
 bool rd_link_has_ticket(const rd_link *link, rd_slice name, bool is_pattern) {
+    if (!is_pattern && rd_aside_find(&link->aside, name) != NULL) return true;
     for (rd_list *node = link->tickets.next; node != &link->tickets; node = node->next) {
         const ticket *due = RD_CONTAINER(node, ticket, in_link);
         if (due->is_pattern != is_pattern) continue;
@@ -60,7 +77,8 @@ bool rd_link_has_ticket(const rd_link *link, rd_slice name, bool is_pattern) {
 static bool send_replay(rd_link *link, const ticket *asking) {
     char note[NOTE_BYTES];
     rd_relay_put_number(note, NUMBER_BYTES, asking->number);
-    rd_relay_put_number(note + NUMBER_BYTES, NOTE_BYTES - NUMBER_BYTES, asking->bytes_max);
+    rd_relay_put_number(note + NUMBER_BYTES, NUMBER_BYTES, asking->bytes_max);
+    note[NOTE_BYTES - 1] = 0;
     const rd_relay_frame frame = {.type = RD_RELAY_REPLAY,
                                   .flags = rd_link_pattern_flag(asking->is_pattern),
                                   .id = asking->since,
@@ -88,23 +106,75 @@ static bool has_credit(rd_link *link) {
     return false;
 }
 
-static void leave_line(rd_link *link, ticket *ticket) {
+static void leave(rd_link *link, ticket *ticket) {
+    if (ticket->state == ASIDE) {
+        rd_aside_remove(&link->aside, ticket->aside, &ticket->in_link);
+        return;
+    }
     rd_list_unlink(&ticket->in_link);
-    link->waiting--;
+    link->waiting -= ticket->state == IN_LINE;
+    link->asked -= ticket->state == ASKED;
+}
+
+static void ask_soon(rd_link *link) {
+    if (rd_timer_is_armed(&link->pause)) return;
+    rd_timer_set(&link->conns.loop->timers, &link->pause, link->conns.loop->now_ms);
+}
+
+static void enter_line(rd_link *link, ticket *added);
+
+/* A ticket that follows has a client. */
+static void take_back(rd_link *link) {
+    rd_list *returning = &link->aside.returning;
+    for (int count = 0; !rd_list_is_empty(returning); count++) {
+        if (count == MOVED_AT_ONCE) {
+            ask_soon(link);
+            return;
+        }
+        enter_line(link, RD_CONTAINER(rd_list_shift(returning), ticket, in_link));
+    }
+}
+
+static void follow(rd_aside_channel *channel, ticket *ticket) {
+    ticket->state = FOLLOWS;
+    rd_list_append(&channel->followers, &ticket->in_link);
+}
+
+static rd_aside_channel *aside_channel_of(const rd_link *link, const ticket *ticket) {
+    return ticket->is_pattern ? NULL : rd_aside_find(&link->aside, name_of(ticket));
 }
 
 /* A replay subscribes, so a waiting change of the same name is obsolete. */
+static bool send_ticket(rd_link *link, ticket *next) {
+    if (!has_credit(link) || !send_replay(link, next)) return false;
+    rd_changes_forget(&link->changes, name_of(next), next->is_pattern);
+    leave(link, next);
+    rd_list_append(&link->tickets, &next->in_link);
+    rd_fair_line_charge(next->line, ASKED_COST);
+    next->state = ASKED;
+    link->asked++;
+    return true;
+}
+
+static bool may_ask(const rd_link *link) {
+    return link->conn != NULL && link->waiting > 0 && link->asked < ASKED_MAX &&
+           link->aside.count < ASIDE_MAX;
+}
+
 static void ask(rd_link *link) {
-    while (link->conn != NULL && link->asked < ASKED_MAX && link->waiting > 0) {
-        if (!has_credit(link)) return;
+    take_back(link);
+    for (int moved = 0; may_ask(link);) {
         ticket *next = RD_CONTAINER(rd_fair_lines_next(link->lines)->waiting.next, ticket, in_link);
-        if (!send_replay(link, next)) return;
-        rd_changes_forget(&link->changes, name_of(next), next->is_pattern);
-        leave_line(link, next);
-        rd_list_append(&link->tickets, &next->in_link);
-        rd_fair_line_charge(next->line, ASKED_COST);
-        next->is_asked = true;
-        link->asked++;
+        rd_aside_channel *channel = aside_channel_of(link, next);
+        if (channel == NULL) {
+            if (!send_ticket(link, next)) return;
+        } else if (moved++ < MOVED_AT_ONCE) {
+            leave(link, next);
+            follow(channel, next);
+        } else {
+            ask_soon(link);
+            return;
+        }
     }
 }
 
@@ -135,6 +205,7 @@ static void enter_line(rd_link *link, ticket *added) {
     memcpy(who + 2, from->bytes, from->kind == RD_ADDRESS_V6 ? 8 : sizeof(from->bytes));
     const rd_slice key = rd_slice_of((const char *)who, sizeof(who));
     added->line = rd_fair_lines_add(link->lines, key, &added->in_link);
+    added->state = IN_LINE;
     link->waiting++;
 }
 
@@ -156,7 +227,11 @@ bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, 
     added->name_len = name.len;
     memcpy(added->name, name.ptr, name.len);
     replay->ticket = added;
-    enter_line(link, added);
+    rd_aside_channel *channel = aside_channel_of(link, added);
+    if (channel != NULL)
+        follow(channel, added);
+    else
+        enter_line(link, added);
     expect_deadline(link, added);
     ask(link);
     return true;
@@ -168,8 +243,8 @@ void rd_link_replay_cancel(rd_link_replay *replay) {
     if (due == NULL) return;
     due->replay = NULL;
     rd_list_unlink(&due->in_deadlines);
-    if (due->is_asked) return;
-    leave_line(due->link, due);
+    if (is_at_hub(due)) return;
+    leave(due->link, due);
     rd_free(due);
 }
 
@@ -184,12 +259,12 @@ static void give_up(rd_link *link, ticket *late, bool is_late) {
     replay->is_late = is_late;
     late->replay = NULL;
     rd_list_unlink(&late->in_deadlines);
-    if (!late->is_asked) leave_line(link, late);
+    if (!is_at_hub(late)) leave(link, late);
     replay->on_end(replay, RD_REPLAY_GAP);
     if (link->ops->is_wanted(link, name, late->is_pattern)) {
         rd_link_note_interest(link, name, late->is_pattern, true);
     }
-    if (!late->is_asked) rd_free(late);
+    if (!is_at_hub(late)) rd_free(late);
 }
 
 void rd_link_replay_give_up(rd_link_replay *replay, bool is_late) {
@@ -221,9 +296,8 @@ static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
         due->replay->ticket = NULL;
         due->replay->on_end(due->replay, kind);
     }
-    rd_list_unlink(&due->in_link);
+    leave(link, due);
     rd_list_unlink(&due->in_deadlines);
-    link->asked -= due->is_asked;
     if (!link->ops->is_wanted(link, name, due->is_pattern) &&
         !rd_link_has_ticket(link, name, due->is_pattern)) {
         rd_link_note_interest(link, name, due->is_pattern, false);
@@ -231,22 +305,46 @@ static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
     rd_free(due);
 }
 
-/* Whether the answer is for the oldest ticket. */
-static bool is_due(const rd_link *link, const rd_relay_frame *frame) {
-    const ticket *due = first_ticket(link);
-    return due != NULL && frame->payload.len == NOTE_BYTES &&
-           rd_relay_get_number(frame->payload.ptr, NUMBER_BYTES) == due->number;
+static bool is_for(const rd_relay_frame *frame, const ticket *ticket) {
+    return frame->payload.len == NOTE_BYTES &&
+           rd_relay_get_number(frame->payload.ptr, NUMBER_BYTES) == ticket->number;
+}
+
+static ticket *find(const rd_list *tickets, const rd_relay_frame *frame) {
+    for (rd_list *node = tickets->next; node != tickets; node = node->next) {
+        ticket *found = RD_CONTAINER(node, ticket, in_link);
+        if (is_for(frame, found)) return found;
+    }
+    return NULL;
+}
+
+static ticket *find_aside(const rd_link *link, const rd_relay_frame *frame) {
+    const rd_aside_channel *channel = rd_aside_find(&link->aside, frame->channel);
+    return channel == NULL ? NULL : find(&channel->aside, frame);
+}
+
+bool rd_link_answer_waits(rd_link *link, const rd_relay_frame *frame) {
+    ticket *waits = find(&link->tickets, frame);
+    if (link->answering != NULL) return false;
+    if (waits == NULL) return find_aside(link, frame) != NULL; /* another hub says it again */
+    if (waits->is_pattern) return false;
+    leave(link, waits);
+    waits->state = ASIDE;
+    waits->aside = rd_aside_add(&link->aside, name_of(waits), &waits->in_link);
+    ask(link);
+    return true;
 }
 
 bool rd_link_answer_begin(rd_link *link, const rd_relay_frame *frame) {
-    if (link->is_replaying || !is_due(link, frame)) return false;
-    link->is_replaying = true;
-    return true;
+    ticket *first = first_ticket(link);
+    if (link->answering != NULL) return false;
+    link->answering = first != NULL && is_for(frame, first) ? first : find_aside(link, frame);
+    return link->answering != NULL;
 }
 
 void rd_link_answer_take(rd_link *link, const rd_relay_frame *frame) {
     const size_t bytes = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
-    const ticket *due = first_ticket(link);
+    const ticket *due = link->answering;
     rd_link_replay *replay = due->replay;
     link->credit -= (int64_t)bytes;
     rd_fair_line_charge(due->line, bytes);
@@ -254,9 +352,10 @@ void rd_link_answer_take(rd_link *link, const rd_relay_frame *frame) {
 }
 
 bool rd_link_answer_end(rd_link *link, const rd_relay_frame *frame) {
-    if (!link->is_replaying || !is_due(link, frame) || frame->id > RD_REPLAY_NONE) return false;
-    link->is_replaying = false;
-    end_ticket(link, first_ticket(link), (rd_replay)frame->id);
+    ticket *due = link->answering;
+    if (due == NULL || !is_for(frame, due) || frame->id > RD_REPLAY_NONE) return false;
+    link->answering = NULL;
+    end_ticket(link, due, (rd_replay)frame->id);
     ask(link);
     return true;
 }
@@ -266,6 +365,7 @@ bool rd_link_answer_end(rd_link *link, const rd_relay_frame *frame) {
 void rd_link_replays_init(rd_link *link) {
     rd_list_init(&link->tickets);
     rd_list_init(&link->deadlines);
+    rd_aside_init(&link->aside);
     rd_timer_init(&link->deadline, on_deadline);
     link->wait_ms = RD_REPLAY_WAIT_MS;
     link->lines = rd_alloc(sizeof(*link->lines));
@@ -275,14 +375,20 @@ void rd_link_replays_init(rd_link *link) {
     link->credited_ms = link->conns.loop->now_ms;
 }
 
+static ticket *any_aside(const rd_link *link) {
+    const rd_list *all = &link->aside.all;
+    if (rd_list_is_empty(all)) return NULL;
+    const rd_aside_channel *channel = RD_CONTAINER(all->next, rd_aside_channel, in_all);
+    return RD_CONTAINER(channel->aside.next, ticket, in_link);
+}
+
 void rd_link_replays_end(rd_link *link) {
-    link->is_replaying = false;
+    link->answering = NULL;
     if (rd_timer_is_armed(&link->pause)) rd_timer_cancel(&link->pause);
     if (rd_timer_is_armed(&link->deadline)) rd_timer_cancel(&link->deadline);
     while (!rd_list_is_empty(&link->deadlines)) {
-        ticket *next = RD_CONTAINER(link->deadlines.next, ticket, in_deadlines);
-        if (!next->is_asked) leave_line(link, next);
-        end_ticket(link, next, RD_REPLAY_GAP);
+        end_ticket(link, RD_CONTAINER(link->deadlines.next, ticket, in_deadlines), RD_REPLAY_GAP);
     }
     for (ticket *due; (due = first_ticket(link)) != NULL;) end_ticket(link, due, RD_REPLAY_GAP);
+    for (ticket *due; (due = any_aside(link)) != NULL;) end_ticket(link, due, RD_REPLAY_GAP);
 }

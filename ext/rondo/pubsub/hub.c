@@ -13,6 +13,7 @@
 #include "pubsub/hub_offer.h"
 #include "pubsub/hub_replay.h"
 #include "pubsub/hub_streams.h"
+#include "pubsub/hub_waiting.h"
 
 static bool is_pattern(const rd_relay_frame *frame) {
     return (frame->flags & RD_RELAY_PATTERN) != 0;
@@ -169,6 +170,7 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     *link = (rd_hub_link){.kind = kind};
     rd_list_init(&link->interests);
     rd_list_init(&link->replays);
+    rd_list_init(&link->aside);
     rd_list_append(&hub->links, &link->in_hub);
     if (kind == RD_HUB_WORKER) {
         newcomer newcomer = {hub, link};
@@ -180,6 +182,7 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     hub->has_streams = kind == RD_HUB_STREAMS;
     hub->engines++;
     rd_hub_tell_rules(hub);
+    rd_hub_recall_all(hub);
     if (!hub->has_streams) rd_hub_tell_interests(hub);
     rd_hub_each_unclaimed(hub, claim, hub);
     rd_buffer_clear(&hub->unclaimed);

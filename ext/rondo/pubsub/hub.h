@@ -30,7 +30,8 @@
  *   applies, 0 without one.
  * - SUBSCRIBE has as id: 0 where no rule applies, 1 for messages from now on, else the last one
  *   that was delivered here.
- * - REPLAY asks for the copy of a channel; replays of clients wait for it. Between REPLAY_BEGIN
+ * - REPLAY asks for the copy of a channel; replays of clients wait for it, and others overtake them
+ *   where the worker knows REPLAY_WAITS. Between REPLAY_BEGIN
  *   (id: floor; note: what time it is there, in microseconds,
  *   and the last id that it gave) and REPLAY_END come messages for the
  *   history alone. All others are for subscribers, too, and each comes once.
@@ -74,9 +75,10 @@ static inline bool rd_hub_is_engine(rd_hub_kind kind) {
 /* Embedded in each sender. */
 typedef struct rd_hub_link {
     rd_list in_hub;
-    rd_list in_asking; /* while replays wait */
+    rd_list in_asking; /* while replays wait in line */
     rd_list interests;
-    rd_list replays; /* that wait, in the order of their requests */
+    rd_list replays; /* that wait in line, in the order of their requests */
+    rd_list aside;   /* that wait for a copy of the engine */
     uint32_t interest_count, replay_count;
     rd_hub_kind kind;
     bool is_losing;   /* an outage lasts; the sender says when it is over */

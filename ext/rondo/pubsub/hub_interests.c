@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "pubsub/hub_waiting.h"
 
 enum { FROM_NOW = 1 }; /* as id of SUBSCRIBE */
 
@@ -62,6 +63,7 @@ static rd_hub_topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
     memcpy(added->name, name.ptr, name.len);
     added->in_map.name = rd_slice_of(added->name, name.len);
     rd_list_init(&added->interests);
+    rd_list_init(&added->aside);
     rd_map_add(map_of(hub, is_pattern), &added->in_map);
     rd_list_append(is_pattern ? &hub->all_patterns : &hub->all_names, &added->in_all);
     if (is_pattern) rd_patterns_add(&hub->matcher, &added->pattern, added->in_map.name);
@@ -71,6 +73,7 @@ static rd_hub_topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
 
 static void remove_topic(rd_hub *hub, rd_hub_topic *topic) {
     send_to_engine(hub, topic, false, 0);
+    rd_hub_recall(hub, topic);
     if (hub->has_streams && !topic->is_pattern) {
         rd_history_forget(&hub->history, topic->in_map.name);
     }

@@ -12,8 +12,10 @@ typedef struct rd_hub_topic {
     rd_map_node in_map;
     rd_list in_all;
     rd_list interests;
+    rd_list aside; /* replays that wait for its copy */
     bool is_pattern;
     uint32_t asked;     /* the engine for its copy: the number of that engine; 0: none */
+    uint64_t loads;     /* copies that have come */
     uint64_t known;     /* the copy has all messages up to this id */
     rd_pattern pattern; /* only used if the topic is a pattern */
     char name[];

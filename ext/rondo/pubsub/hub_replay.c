@@ -10,13 +10,10 @@
  */
 #include "pubsub/hub_replay.h"
 
-#include <string.h>
-
-#include "base/alloc.h"
 #include "base/error.h"
 #include "system/clock.h"
-#include "pubsub/hub_interests.h"
 #include "pubsub/hub_streams.h"
+#include "pubsub/hub_waiting.h"
 
 enum { ANSWERS_NS = 1000000 }; /* the last answer begins before */
 
@@ -29,13 +26,6 @@ typedef struct answering {
 static bool is_pattern(const rd_relay_frame *frame) {
     return (frame->flags & RD_RELAY_PATTERN) != 0;
 }
-
-typedef struct waiting {
-    rd_list in_link;
-    rd_relay_frame frame; /* REPLAY; its slices point to the bytes below */
-    unsigned asks;        /* of the engine, for this replay */
-    char bytes[];
-} waiting;
 
 static void replay_message(void *with, rd_message *message) {
     answering *to = with;
@@ -80,38 +70,42 @@ static void answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted,
 
 /* ---- waiting ---- */
 
+/* Only a copy that was asked for comes by itself. Returns false if the replay stays in the line. */
+static bool set_aside(rd_hub *hub, rd_hub_waiting *waiting) {
+    const rd_relay_frame *wanted = &waiting->frame;
+    rd_hub_topic *topic = rd_hub_find_topic(hub, wanted->channel, false);
+    if (wanted->payload.len < RD_RELAY_WAITS_NOTE) return false;
+    if (hub->engine != NULL && topic->asked != hub->engines) return false;
+    rd_hub_set_aside(topic, waiting);
+    if (waiting->is_told) return true;
+    waiting->is_told = true;
+    hub->send(waiting->link,
+              &(rd_relay_frame){.type = RD_RELAY_REPLAY_WAITS,
+                                .channel = wanted->channel,
+                                .payload = wanted->payload},
+              NULL);
+    return true;
+}
+
+static bool is_ready(rd_hub *hub, rd_hub_waiting *waiting) {
+    return rd_hub_ask_copy(hub, waiting->link, &waiting->frame, &waiting->due);
+}
+
 int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) {
     if (link->replay_count >= RD_HUB_REPLAYS_MAX) return RD_ERR_CHANNEL_LIMIT;
-    const size_t name = wanted->channel.len, note = wanted->payload.len;
-    waiting *added = rd_alloc(sizeof(*added) + name + note);
-    *added = (waiting){.frame = *wanted};
-    memcpy(added->bytes, wanted->channel.ptr, name);
-    if (note > 0) memcpy(added->bytes + name, wanted->payload.ptr, note);
-    added->frame.channel = rd_slice_of(added->bytes, name);
-    added->frame.payload = rd_slice_of(added->bytes + name, note);
-    rd_list_append(&link->replays, &added->in_link);
-    if (link->replay_count++ == 0) rd_list_append(&hub->asking, &link->in_asking);
-    (void)rd_hub_ask_copy(hub, link, wanted, &added->asks);
+    rd_hub_waiting *added = rd_hub_wait(hub, link, wanted);
+    if (!is_ready(hub, added)) (void)set_aside(hub, added);
     return 0;
 }
 
-static void forget_first(rd_hub_link *link) {
-    rd_free(RD_CONTAINER(rd_list_shift(&link->replays), waiting, in_link));
-    if (--link->replay_count == 0) rd_list_unlink(&link->in_asking);
-}
-
-void rd_hub_forget_replays(rd_hub_link *link) {
-    while (link->replay_count > 0) forget_first(link);
-}
-
-/* Answers the first replay of a link that asks. */
+/* Answers the first replay of a link that asks, or sets it aside. */
 static bool answer_first(rd_hub *hub, rd_hub_link *link) {
     const size_t room = hub->room(link);
     if (room == 0) return false;
-    waiting *first = RD_CONTAINER(link->replays.next, waiting, in_link);
-    if (!rd_hub_ask_copy(hub, link, &first->frame, &first->asks)) return false;
+    rd_hub_waiting *first = rd_hub_first_waiting(link);
+    if (!is_ready(hub, first)) return set_aside(hub, first);
     answer(hub, link, &first->frame, room);
-    forget_first(link);
+    rd_hub_end_waiting(first);
     return true;
 }
 
@@ -127,7 +121,7 @@ void rd_hub_answer(rd_hub *hub) {
         rd_list_unlink(&link->in_asking);
         rd_list_append(&full, &link->in_asking);
         if (!answer_first(hub, link)) continue;
-        if (link->replay_count > 0) {
+        if (!rd_list_is_empty(&link->replays)) {
             rd_list_unlink(&link->in_asking);
             rd_list_append(&hub->asking, &link->in_asking);
         }
@@ -139,14 +133,8 @@ void rd_hub_answer(rd_hub *hub) {
 bool rd_hub_can_answer(rd_hub *hub) {
     for (rd_list *node = hub->asking.next; node != &hub->asking; node = node->next) {
         const rd_hub_link *link = RD_CONTAINER(node, rd_hub_link, in_asking);
-        const waiting *first = RD_CONTAINER(link->replays.next, waiting, in_link);
-        if (hub->room(link) > 0 && rd_hub_has_copy(hub, &first->frame, first->asks)) return true;
+        const rd_hub_waiting *first = rd_hub_first_waiting(link);
+        if (hub->room(link) > 0 && rd_hub_has_copy(hub, &first->frame, first->due)) return true;
     }
     return false;
-}
-
-void rd_hub_each_replay(const rd_hub_link *link, rd_history_emit *emit, void *with) {
-    for (rd_list *node = link->replays.next; node != &link->replays; node = node->next) {
-        emit(with, &RD_CONTAINER(node, waiting, in_link)->frame);
-    }
 }

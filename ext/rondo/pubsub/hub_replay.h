@@ -11,6 +11,4 @@
 /* The replay waits for rd_hub_answer(). Returns 0, or < 0 when the link must be closed. */
 int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted);
 
-void rd_hub_forget_replays(rd_hub_link *link);
-
 #endif

@@ -10,10 +10,11 @@
 #include "base/error.h"
 #include "pubsub/hub_interests.h"
 #include "pubsub/hub_offer.h"
+#include "pubsub/hub_waiting.h"
 
 enum {
     NOTE_BYTES = 16, /* what time it is there; the last id that was given */
-    ASKS_MAX = 2     /* for one replay */
+    LOADS = 2        /* copies after which an id that is still too high is of no message */
 };
 
 /* ---- rules ---- */
@@ -89,8 +90,12 @@ int rd_hub_load_begin(rd_hub *hub, const rd_relay_frame *frame) {
 int rd_hub_load_end(rd_hub *hub) {
     if (!hub->is_loading) return RD_ERR_RELAY_TYPE;
     hub->is_loading = false;
-    if (hub->loading != NULL) hub->loading->asked = 0;
+    rd_hub_topic *loaded = hub->loading;
     hub->loading = NULL;
+    if (loaded == NULL) return 0;
+    loaded->asked = 0;
+    loaded->loads++;
+    rd_hub_recall(hub, loaded);
     return 0;
 }
 
@@ -102,7 +107,7 @@ void rd_hub_load_break(rd_hub *hub) {
 
 /* A client may have seen more at another server than has come here yet. An id that is still too
  * high after a second copy is from elsewhere. */
-bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, unsigned asks) {
+bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, uint64_t due) {
     if (!hub->has_streams || (wanted->flags & RD_RELAY_PATTERN)) return true;
     if (rd_history_rule_number(&hub->history, wanted->channel) == 0) return true;
     if (!rd_history_is_loaded(&hub->history, wanted->channel)) return false;
@@ -110,18 +115,25 @@ bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, unsigned asks) {
     if (topic != NULL && topic == hub->loading) return false; /* a part of it is here */
     if (topic == NULL || wanted->id <= topic->known) return true;
     if (wanted->id <= rd_history_last_of(&hub->history, wanted->channel)) return true;
-    return asks >= ASKS_MAX && topic->asked == 0;
+    return due != 0 && topic->loads >= due && topic->asked == 0;
+}
+
+/* A copy that was asked for before the replay came may be too old. All that wait share the copies.
+ */
+static void expect_loads(const rd_hub *hub, const rd_hub_topic *topic, uint64_t *due) {
+    const bool is_asked = topic->asked != 0 && topic->asked == hub->engines;
+    const uint64_t most = topic->loads + LOADS + is_asked;
+    if (*due == 0 || *due > most) *due = most;
 }
 
 /* The process is subscribed first, because a copy stays true only with the messages that follow. */
-bool rd_hub_ask_copy(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, unsigned *asks) {
-    if (rd_hub_has_copy(hub, wanted, *asks)) return true;
+bool rd_hub_ask_copy(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, uint64_t *due) {
+    if (rd_hub_has_copy(hub, wanted, *due)) return true;
     if (rd_hub_subscribe(hub, link, wanted->channel, false) < 0) return true;
     rd_hub_topic *topic = rd_hub_find_topic(hub, wanted->channel, false);
+    expect_loads(hub, topic, due);
     if (topic->asked == hub->engines || hub->engine == NULL) return false;
     const rd_relay_frame frame = {.type = RD_RELAY_REPLAY, .channel = wanted->channel};
-    if (!hub->send(hub->engine, &frame, NULL)) return false;
-    topic->asked = hub->engines;
-    ++*asks;
+    if (hub->send(hub->engine, &frame, NULL)) topic->asked = hub->engines;
     return false;
 }

@@ -24,11 +24,12 @@ int rd_hub_load_end(rd_hub *hub);
 void rd_hub_load_break(rd_hub *hub);
 
 /* Whether the replay can be answered now, or need not wait: there is a copy, and it is as new as
- * what the client has seen. */
-bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, unsigned asks);
+ * what the client has seen. `due`: see below. */
+bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, uint64_t due);
 
-/* Asks the engine for its copy if the replay needs it, and counts that in `asks`. Returns whether
- * the replay can be answered now. */
-bool rd_hub_ask_copy(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, unsigned *asks);
+/* Asks the engine for its copy if the replay needs it. Returns whether the replay can be answered
+ * now. `due`, 0 at first: after how many copies of the channel an id that is too high is of no
+ * message. */
+bool rd_hub_ask_copy(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, uint64_t *due);
 
 #endif

@@ -24,9 +24,10 @@
 
 enum {
     RD_RELAY_HEAD_BYTES = 16,
-    RD_RELAY_NOTE_MAX = 64,     /* payload of REPLAY and its answers: who the answer is for */
-    RD_RELAY_REPLAY_NOTE = 16,  /* its last 8 bytes: how much this client can take; a worker of an
-                                 * older version omits them */
+    RD_RELAY_NOTE_MAX = 64,    /* payload of REPLAY and its answers: who the answer is for */
+    RD_RELAY_REPLAY_NOTE = 16, /* its last 8 bytes: how much this client can take; a worker of an
+                                * older version omits them */
+    RD_RELAY_WAITS_NOTE = 17,  /* a byte more: the worker knows REPLAY_WAITS; no matter what byte */
     RD_RELAY_CONFIRM_NOTE = 16, /* before the message, with CONFIRM */
     RD_RELAY_TERMS_LEAST = 12,  /* of KEEP: size in 4 bytes, time to live (ms) in 8; and if there is
                                  * a limit of bytes, this in 8. Older versions know no such limit */
@@ -52,6 +53,9 @@ typedef enum rd_relay_type {
     RD_RELAY_SAVED_LINK,   /* id: its number, 8 bytes: its descriptor */
     RD_RELAY_SAVED_INPUT,  /* bytes that the link has read of an incomplete frame */
     RD_RELAY_SAVED_OUTPUT, /* bytes that the link has not sent */
+
+    RD_RELAY_REPLAY_WAITS, /* channel, note: the answer waits for the engine, others may overtake it
+                            */
     RD_RELAY_TYPE_END
 } rd_relay_type;
 

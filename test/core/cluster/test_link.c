@@ -170,7 +170,10 @@ static void check_refused(const rd_relay_frame *frames, int count) {
 }
 
 static void test_a_hub_that_talks_nonsense(void) {
-    const rd_slice news = RD_SLICE("news"), own = RD_SLICE("\0\0\0\0\0\0\0\1");
+    const rd_slice news = RD_SLICE("news");
+    const rd_slice own = RD_SLICE("\0\0\0\0\0\0\0\1 as it came"),
+                   short_note = RD_SLICE("\0\0\0\0\0\0\0\1");
+    const rd_slice other = RD_SLICE("\0\0\0\0\0\0\0\2 as it came");
     const rd_relay_frame begins[] = {{RD_RELAY_REPLAY_BEGIN, 0, 0, news, own},
                                      {RD_RELAY_REPLAY_BEGIN, 0, 0, news, own}};
     const rd_relay_frame ends[] = {{RD_RELAY_REPLAY_END, 0, 0, news, own}};
@@ -178,11 +181,22 @@ static void test_a_hub_that_talks_nonsense(void) {
     const rd_relay_frame kinds[] = {{RD_RELAY_REPLAY_BEGIN, 0, 0, news, own},
                                     {RD_RELAY_REPLAY_END, 0, 4, news, own}};
     const rd_relay_frame asks[] = {{RD_RELAY_REPLAY, 0, 0, news, own}};
+    const rd_relay_frame shorts[] = {{RD_RELAY_REPLAY_BEGIN, 0, 0, news, short_note}};
+    const rd_relay_frame not_asked[] = {{RD_RELAY_REPLAY_WAITS, 0, 0, news, other}};
+    const rd_relay_frame late[] = {{RD_RELAY_REPLAY_BEGIN, 0, 0, news, own},
+                                   {RD_RELAY_REPLAY_WAITS, 0, 0, news, own}};
+    const rd_relay_frame mixed[] = {{RD_RELAY_REPLAY_WAITS, 0, 0, news, own},
+                                    {RD_RELAY_REPLAY_WAITS, 0, 0, news, own},
+                                    {RD_RELAY_REPLAY_BEGIN, 0, 0, RD_SLICE("old"), own}};
     check_refused(begins, 2);
     check_refused(ends, 1);
     check_refused(others, 1);
     check_refused(kinds, 2);
     check_refused(asks, 1);
+    check_refused(shorts, 1);
+    check_refused(not_asked, 1);
+    check_refused(late, 2);
+    check_refused(mixed, 3);
 }
 
 int main(void) {

@@ -18,8 +18,9 @@ static rd_slice text(const char *string) {
 }
 
 static bool send_to(rd_hub_link *link, const rd_relay_frame *frame, rd_message *message) {
-    static const char *const types[] = {"?",      "sub",   "unsub", "pub",
-                                        "replay", "begin", "end",   "keep"};
+    static const char *const types[] = {"?",     "sub", "unsub", "pub", "replay",
+                                        "begin", "end", "keep",  "?",   "?",
+                                        "?",     "?",   "?",     "?",   "waits"};
     char *log = said[link - links];
     const size_t len = strlen(log);
     const bool is_message = frame->type == RD_RELAY_PUBLISH;
@@ -223,6 +224,57 @@ static void test_an_id_above_the_copy_asks_again(void) {
     finish();
 }
 
+/* Clients with such ids share the copies that show it. */
+static void test_ids_of_no_message_cost_two_copies(void) {
+    begin();
+    for (int i = 0; i < 50; i++) say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 90);
+    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    for (int i = 0; i < 3; i++) {
+        begin_copy("ka", 10, 60);
+        end_copy("ka");
+        for (int turn = 0; turn < 50; turn++) rd_hub_answer(&hub);
+    }
+    check_said(ENGINE, "replay ka  #0;replay ka  #0;"); /* the first was too early for most */
+    CHECK_INT(links[WORKER].replay_count, 0);
+    finish();
+}
+
+/* A worker that knows of it is told which answer waits, and others overtake it. */
+static void test_what_waits_for_the_engine_is_set_aside(void) {
+    static const char known[] = "0123456789abcdefg", *older = "0123456789abcdef";
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "kb", known, 0);
+    check_said(WORKER, "waits kb  #0;");
+    begin_copy("kb", 10, 40);
+    end_copy("kb");
+    rd_hub_answer(&hub);
+    check_said(WORKER, "begin kb  #0;end kb  #0;");
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", known, 0);
+    say(WORKER, RD_RELAY_REPLAY, 0, "kb", known, 0);
+    rd_hub_answer(&hub);
+    check_said(WORKER, "waits ka  #0;begin kb  #0;end kb  #0;");
+    CHECK(!rd_hub_can_answer(&hub));
+    begin_copy("ka", 10, 20);
+    CHECK(!rd_hub_can_answer(&hub)); /* a part of it */
+    end_copy("ka");
+    CHECK(rd_hub_can_answer(&hub));
+    rd_hub_answer(&hub);
+    check_said(WORKER, "begin ka  #0;end ka  #0;");
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", known, 99); /* more than the copy has: told once */
+    check_said(WORKER, "waits ka  #0;");
+    for (int i = 0; i < 2; i++) {
+        begin_copy("ka", 10, 20);
+        end_copy("ka");
+        rd_hub_answer(&hub);
+    }
+    check_said(WORKER, "begin ka  #0;end ka  #2;");
+    say(WORKER, RD_RELAY_REPLAY, 0, "kc", older, 0);
+    say(WORKER, RD_RELAY_REPLAY, 0, "kb", known, 0);
+    rd_hub_answer(&hub);
+    check_said(WORKER, ""); /* behind that of an older version */
+    finish();
+}
+
 /* Without a subscriber nothing keeps the copy true. */
 static void test_a_copy_ends_with_the_last_subscriber(void) {
     begin();
@@ -272,6 +324,8 @@ int main(void) {
     test_a_part_of_a_copy_answers_nobody();
     test_an_engine_that_ends_in_a_copy();
     test_an_id_above_the_copy_asks_again();
+    test_ids_of_no_message_cost_two_copies();
+    test_what_waits_for_the_engine_is_set_aside();
     test_a_copy_ends_with_the_last_subscriber();
     test_the_next_engine_goes_on_after_the_last_message();
     test_what_no_engine_says();

@@ -115,7 +115,7 @@ static void check_refused(const char *head, int error) {
 
 static void test_bad_heads(void) {
     check_refused("\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
-    check_refused("\16\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
+    check_refused("\17\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\xff\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\1\4\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE);
     check_refused("\1\1\0\1\0\0\0\0\0\0\0\0\0\0\0\0", RD_ERR_RELAY_TYPE); /* text subscribe */

@@ -40,9 +40,10 @@ class StreamsBootTest < StreamsCase
 
   def test_redis_away_at_boot
     @redis.kill
-    a = start("-w", "2", "--redis-streams", @redis.url)
+    a = start("-w", "1", "--redis-streams", @redis.url) # another worker may publish before the hub knows the subscription
     a.wait_for_log(/! Redis at .* is not available: Connection refused; trying again/)
     reader = reader(a, "kept:x")
+    reader.read_until { reader.opened }
     5.times { |number| publish(a, "kept:x", number) }
     @redis.start
     reader.read_until { reader.seen.size == 5 }
@@ -58,6 +59,29 @@ class StreamsBootTest < StreamsCase
     reader = reader(a, "kept:x", after: "5")
     reader.read_until { reader.resets == 1 }
     a.wait_for_log(/Subscribed 127.0.0.1 without the messages that it missed: .* the engine that keeps it is away/)
+  end
+
+  # More than a worker asks for at once wait for Redis; what the server has needs none.
+  def test_what_is_here_is_there_while_redis_is_away
+    a = server
+    hot = reader(a, "kept:hot")
+    wait_for_subscribers("kept:hot", 1)
+    publish(a, "kept:hot", "one")
+    hot.read_until { hot.seen == ["one"] }
+    first = hot.last_id
+    again = reader(a, "kept:hot", after: first) # so that the copy is here
+    publish(a, "kept:hot", "two")
+    again.read_until { again.seen == ["two"] }
+    @redis.freeze_process
+    cold = Array.new(40) { |number| reader(a, "kept:cold#{number}", after: first) }
+    4.times do
+      back = reader(a, "kept:hot", after: first)
+      back.read_until { back.seen == ["two"] }
+      assert_equal 0, back.resets
+    end
+    @redis.thaw
+    publish(a, "kept:cold39", "three")
+    cold.last.read_until { cold.last.seen == ["three"] }
   end
 
   def test_a_wrong_password_and_no_workers_and_a_bad_prefix

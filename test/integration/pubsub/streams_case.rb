@@ -40,7 +40,8 @@ class StreamsCase < ShellCase
 
   # One event stream, as a browser has it: it knows its last id.
   class Reader
-    attr_reader :seen, :resets
+    # `opened`: the application has subscribed.
+    attr_reader :seen, :resets, :opened
     attr_accessor :last_id
 
     def initialize
@@ -119,7 +120,7 @@ class StreamsCase < ShellCase
     end
 
     def note(data)
-      @seen << data unless data == "open"
+      data == "open" ? @opened = true : @seen << data
     end
   end
 
