@@ -76,16 +76,10 @@ module Simulate
         @untold = []
       when :reset
         check_reset(id, seen)
-        @is_told = true
-        @is_answer_told = id.zero?
-        @untold = []
-        @since = nil
-        @at = id if @at && id > @at
+        note_reset(id, text)
       when :replayed
         check_message(@at, id, text)
-        @untold = [] if @is_answer_told # before its messages, for all of them
       when :message
-        @is_answer_told = false
         broken_gap(@untold)
         @since = nil
         check_message(@at && start ? [@at, start].max : nil, id, text)
@@ -97,9 +91,18 @@ module Simulate
     def come(since, start)
       since ? broken_gap(@untold) : @untold = []
       broken_gap(passed_over(since, [@at, start].max)) if since && @at && start && !@is_told
-      @is_answer_told = false
+      @told_upto = 0
       @since = since # of a replay that is not over
       @at = since if since.nil? || @at.nil? || since > @at
+    end
+
+    # `floor`: that of an answer is told before its messages, and up to there.
+    def note_reset(id, floor)
+      @is_told = true
+      @untold = []
+      @since = nil
+      @told_upto = floor if id.zero?
+      @at = id if @at && id > @at
     end
 
     # The client comes with the id of another channel: what this one has before it does not come any more. What Redis
@@ -116,7 +119,7 @@ module Simulate
       row = @rows.find { |each| each.id == id && each.text == text }
       broken("#{@where}: #{text} was never written with its id") unless row
       broken("#{@where}: #{text} comes after a later one") if @at && id <= @at && !@went_back
-      @untold += @rows.select { |each| each.id > from && each.id < id } unless from.nil? || @is_told
+      @untold += @rows.select { |each| each.id > [from, @told_upto].max && each.id < id } unless from.nil? || @is_told
       @at = id
       @is_told = false
     end

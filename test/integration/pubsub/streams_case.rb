@@ -40,7 +40,8 @@ class StreamsCase < ShellCase
 
   # One event stream, as a browser has it: it knows its last id.
   class Reader
-    attr_reader :seen, :resets
+    # `last_id_at_reset`: what it would have come back with right after the last reset.
+    attr_reader :seen, :resets, :last_id_at_reset
     attr_accessor :last_id
 
     def initialize
@@ -114,8 +115,13 @@ class StreamsCase < ShellCase
     def take
       while (event = @stream.events.shift)
         @last_id = event.id unless event.id.empty?
-        event.type == "reset" ? @resets += 1 : note(event.data)
+        event.type == "reset" ? note_reset : note(event.data)
       end
+    end
+
+    def note_reset
+      @resets += 1
+      @last_id_at_reset = @last_id
     end
 
     def note(data)
