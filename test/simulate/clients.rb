@@ -22,7 +22,8 @@ module Simulate
       @waits = 0
     end
 
-    # @param event [Array] what happens, the channel, an id, a text; without an id it goes first
+    # @param event [Array] what happens, the channel, an id, a text; without an id it goes first. A reset of an answer has
+    #   up to where messages are missing, for {Promises}
     def give(*event)
       @held << event
       settle
@@ -93,7 +94,9 @@ module Simulate
 
         @subscribed[channel].each { |connection| connection.give(:message, channel, *rest) }
       when :gap then @subscribed[channel].each { |connection| connection.give(:reset, channel, *rest) }
-      when :begin then @is_replaying = true
+      when :begin
+        @is_replaying = true
+        @floor = rest.last
       when :end then finish(channel, rest.last)
       end
     end
@@ -122,7 +125,7 @@ module Simulate
       ticket = @tickets.shift
       unless ticket.is_given_up || ticket.connection.is_closed
         add(ticket.connection, channel)
-        ticket.connection.give(:reset, channel, 0) if %i[gap unknown].include?(kind)
+        ticket.connection.give(:reset, channel, 0, @floor) if %i[gap unknown].include?(kind)
         answered(ticket.connection)
       end
       @to_hub << [:unsubscribe, channel] if @subscribed[channel].empty? && !ticket?(channel)
@@ -169,7 +172,7 @@ module Simulate
 
       seen = @seen[channel]
       seen.events << [type, id, text, seen.since ? 0 : seen.start]
-      return unless id.positive?
+      return if type == :reset || !id.positive?
 
       @last_id = id
       @ids[channel] = id

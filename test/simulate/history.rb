@@ -49,7 +49,7 @@ module Simulate
     def item(item)
       return false if @is_stuck
 
-      note_order(item) if item.text
+      note_order(item)
       to_hub(item.text ? [:message, item.channel, item.id, item.text] : [:gap, item.channel, item.id])
     end
 
@@ -96,10 +96,20 @@ module Simulate
 
     private
 
-    # One id is enough for a client of several channels.
+    # One id is enough for a client of several channels, also to be told what is missing.
     def note_order(item)
+      return note_gap(item) unless item.text
+
       @world.disorder << "#{@name} gave #{item.text} of #{item.channel} after a higher id" if item.id <= @given
       @given = item.id
+    end
+
+    # A Redis that began anew is told of for each channel, also where nothing was lost.
+    def note_gap(item)
+      last = @engine.tracks.start_of(item.channel) or return
+      return unless item.id < @given && @world.redis.ever[item.channel].any? { |row| row.id.between?(last + 1, item.id) }
+
+      @world.disorder << "#{@name} told what is missing of #{item.channel} after a higher id"
     end
 
     def to_hub(frame)

@@ -191,7 +191,7 @@ module Simulate
       subscribe(channel)
       record = @records[channel]
       kind = kind_of(record, since)
-      @to_worker << [:begin, channel, ticket, kind]
+      @to_worker << [:begin, channel, ticket, kind, record.floor]
       unless kind == :unknown
         record.messages.each { |id, text| @to_worker << [:message, channel, id, text] if id > since }
       end

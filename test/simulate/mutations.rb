@@ -11,6 +11,7 @@ module Simulate
   TRACKS = "lib/rondo/pubsub/streams/tracks.rb"
   PUBLISHER = "lib/rondo/pubsub/streams/publisher.rb"
   PUMP = "lib/rondo/pubsub/streams/pump.rb"
+  REDIS_PUMP = "lib/rondo/pubsub/redis/pump.rb"
   SCRIPTS = "lib/rondo/pubsub/streams/scripts.rb"
   MODEL = "test/support/streams_model.rb"
   HUB = "test/simulate/hub.rb"
@@ -27,20 +28,24 @@ module Simulate
     ["a publisher does not wait for the mark", PUMP, "super && @tracks.begun?(number)", "super"],
     ["SUBSCRIBE is not sent again", TRACKS, "@behind, @joining = @tracks.partition { |_, track| track.last }.map(&:to_h)", "@behind, @joining = {}, @tracks.reject { |_, track| track.last }"],
     # ---- what is missing ----
-    ["live messages overtake what is read", TRACKS, " || @filled.any? || lacking?", " || @filled.any?"],
-    ["live messages overtake what has been read", TRACKS, " || @filled.any? || lacking?", " || lacking?"],
-    ["live messages overtake those that are held", TRACKS, " || @held.any? || @filled.any?", " || @filled.any?"],
-    ["live messages overtake what the hub did not take", TRACKS, "          @is_blocked || @held.any? || @filled.any? || lacking?", "          @filled.any? || lacking?"],
+    ["live messages overtake what is read", TRACKS, "@is_blocked || gathered? || lacking?", "@is_blocked || gathered?"],
+    ["live messages overtake what has been read", TRACKS, "@is_blocked || gathered? || lacking?", "@is_blocked || @held.any? || lacking?"],
+    ["live messages overtake the end of what has been read", TRACKS, "@is_blocked || gathered? || lacking?", "@is_blocked || @held.any? || @filled.any? || lacking?"],
+    ["live messages overtake those that are held", TRACKS, "@is_blocked || gathered? || lacking?", "@is_blocked || @filled.any? || @ends.any? || lacking?"],
+    ["live messages overtake what the hub did not take", TRACKS, "@is_blocked || gathered? || lacking?", "@filled.any? || @ends.any? || lacking?"],
     ["what is read while PING is on its way is not behind it", TRACKS, "release unless lacking? || @is_ahead", "release unless lacking?"],
-    ["what is read and held is not sorted", TRACKS, ".each_with_index.sort_by { |item, index| [item.id, index] }.map(&:first)", ""],
-    ["what was read and came, too, comes twice", TRACKS, "          items.uniq!(&:id) # one that was read and came, too\n", ""],
+    ["what is read and held is not sorted", TRACKS, ".sort_by(&:id)", ""],
+    ["what was read and came, too, comes twice", TRACKS, "items.uniq { |item| item.text ? item.id : item }", "items"],
+    ["a gap of one channel is that of another", TRACKS, "item.text ? item.id : item", "item.id"],
     ["a message comes again", TRACKS, "track.last.nil? || item.id <= track.last", "track.last.nil?"],
     ["a message before it may be missing", TRACKS, "item.previous <= track.last && item.began <= track.last", "item.began <= track.last"],
     ["a Redis that lost all is the same", TRACKS, "item.previous <= track.last && item.began <= track.last", "item.previous <= track.last"],
-    ["a lost life of Redis is no hole", TRACKS, "floor = began > after ? began : 0", "floor = 0"],
-    ["a hole at the end of a stream is none", TRACKS, "[*found, [nil, last]].each", "found.each"],
-    ["a hole within a stream is none", TRACKS, "if previous.to_i > after\n", "if previous.to_i > after && id.nil?\n"],
-    ["only one page is read", TRACKS, "@wanted[track.channel] = found.last.first.to_i if more == 1", ""],
+    ["a lost life of Redis is no hole", TRACKS, "floor = [item.previous, item.began].max", "floor = item.previous"],
+    ["a hole at the end of a stream is none", TRACKS, "[*items, *@ends.values].filter_map", "items.filter_map"],
+    ["a hole within a stream is none", TRACKS, "if floor > after\n", "if floor > after && item.id.nil?\n"],
+    ["a hole before what is held is none", TRACKS, "holes_of(items)) if", "holes_of(in_order(@filled))) if"],
+    ["what was not read has holes", TRACKS, "last = @ends.to_h { |channel, _| [channel, @tracks[channel].last] }", "last = @tracks.transform_values(&:last)"],
+    ["only one page is read", TRACKS, "          return @wanted[track.channel] = found.last.first.to_i if more == 1\n", ""],
     ["what the hub does not take is lost", TRACKS, "@is_blocked = !@outlet.item(item)", "@outlet.item(item)"],
     ["what is read of a connection that is lost stays", TRACKS, "          @reading = {}.compare_by_identity\n", "          @reading ||= {}.compare_by_identity\n"],
     # ---- copies ----
@@ -56,16 +61,16 @@ module Simulate
     # ---- publishing ----
     ["a message does not wait for the one before it", PUBLISHER, "before = @sent", "before = -1"],
     ["a new connection goes on where the old one was", PUBLISHER, "        def forget_link\n          @sent = @written", "        def forget_link\n          @sent"],
-    ["Redis does not learn what a publisher has answers to", PUBLISHER, "entry.bytes, @written]", "entry.bytes, -1]"],
+    ["Redis does not learn what a publisher has answers to", PUBLISHER, "entry.bytes, @written,", "entry.bytes, -1,"],
     ["Redis does not learn the highest id", PUBLISHER, "words = [@tracks.seen,", "words = [0,"],
-    ["a refused message is not sent again", PUMP, "            @outbox.put_back(@refused) if @refused\n", ""],
-    ["a refused message goes last", PUMP, "@outbox.put_back(@refused) if @refused", "@outbox.instance_variable_get(:@waiting).push(@refused) if @refused"],
+    ["a refused message is not sent again", REDIS_PUMP, "            @outbox.put_back(@refused) if @refused\n", ""],
+    ["a refused message goes last", REDIS_PUMP, "@outbox.put_back(@refused) if @refused", "@outbox.instance_variable_get(:@waiting).push(@refused) if @refused"],
     # ---- scripts, in the model ----
     ["a message is written twice", MODEL, "      return 0 if written >= number.to_i\n", ""],
     ["a message is written before the one before it", MODEL, "      return Refusal.new(\"EARLY\") if written < before.to_i && before.to_i > confirmed.to_i\n", ""],
     ["ids do not ascend when the clock goes back", MODEL, "id = [@now, @clock + 1, known.to_i + 1].max", "id = [@now, known.to_i + 1].max"],
     ["a message does not name the one before it", MODEL, "[@last[channel], last.to_i].max", "0"],
-    ["a Redis that lost all has the life of before", MODEL, "@clock = @began = [@now, @clock + 1, known + 1].max", "@clock = @began = 1"],
+    ["a Redis that lost all has the life of before", MODEL, "zero?\n\n      @clock = @began = [@now, @clock + 1, known + 1].max", "zero?\n\n      @clock = @began = 1"],
     # ---- scripts, in Redis: the test of the model notices them ----
     ["the script writes twice", SCRIPTS, "if written >= number then return 0 end", ""],
     ["the script lets a message overtake", SCRIPTS, "if written < before and before > tonumber(ARGV[10])", "if false"],
@@ -87,7 +92,7 @@ module Simulate
   # Those that no history notices yet, or that change nothing: nobody knows.
   OPEN = [
     ["what is held is given while something is read", TRACKS, "          @is_blocked = false if lacking? # it is sorted with what is read\n", ""],
-    ["the answer for a channel that was forgotten counts", TRACKS, "          return unless @tracks[track.channel].equal?(track)\n\n          note_holes", "          note_holes"],
+    ["the answer for a channel that was forgotten counts", TRACKS, "          return unless @tracks[track.channel].equal?(track)\n\n          found.each", "          found.each"],
     ["a copy has what did not come yet", TRACKS, "          items.select! { |item| item.id <= track.last }\n", ""],
     ["a gap is not remembered", HUB, "      record.floor = [record.floor, id].max if record\n", ""]
   ].map { |row| Mutation.new(*row) }.freeze

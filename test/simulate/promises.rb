@@ -63,8 +63,9 @@ module Simulate
       @at = nil # up to here it has everything, or was told
       @is_told = false
       @untold = [] # what a replay left out
+      @passed = [] # what is not after the id that it came with
       seen.events.each { |event| check_event(seen, *event) }
-      broken_gap(@untold)
+      broken_gap(@passed + @untold)
       check_end(seen)
     end
 
@@ -73,20 +74,15 @@ module Simulate
       when :came then come(id, start)
       when :late # it begins anew, and this machine may be behind
         @at = nil
-        @untold = []
+        @untold = @passed = []
       when :reset
         check_reset(id, seen)
-        @is_told = true
-        @is_answer_told = id.zero?
-        @untold = []
-        @since = nil
-        @at = id if @at && id > @at
+        note_reset(id, text)
       when :replayed
+        broken_gap(@passed)
         check_message(@at, id, text)
-        @untold = [] if @is_answer_told # before its messages, for all of them
       when :message
-        @is_answer_told = false
-        broken_gap(@untold)
+        broken_gap(@passed + @untold)
         @since = nil
         check_message(@at && start ? [@at, start].max : nil, id, text)
         broken_gap(@untold)
@@ -95,20 +91,25 @@ module Simulate
 
     # `start`: from where on the connection before was owed everything.
     def come(since, start)
-      since ? broken_gap(@untold) : @untold = []
-      broken_gap(passed_over(since, [@at, start].max)) if since && @at && start && !@is_told
-      @is_answer_told = false
+      since ? broken_gap(@untold) : @untold = @passed = []
+      @passed += passed_over(since, [@at, start].max) if since && @at && start && !@is_told
+      @told_upto = 0
       @since = since # of a replay that is not over
       @at = since if since.nil? || @at.nil? || since > @at
     end
 
-    # The client comes with the id of another channel: what this one has before it does not come any more. What Redis
-    # lost before this machine had read it is noticed by one channel after the other.
-    def passed_over(since, from)
-      return [] if @faults[:flush].positive? || @faults[:expire].positive?
+    # `floor`: that of an answer is told before its messages, and up to there.
+    def note_reset(id, floor)
+      @is_told = true
+      @untold = @passed = []
+      @since = nil
+      @told_upto = floor if id.zero?
+      @at = id if @at && id > @at
+    end
 
-      gone = @redis.erased[@channel]
-      @rows.select { |row| row.id > from && row.id <= since && !gone.include?(row.id) }
+    # The client comes with the id of another channel: what this one has before it does not come any more.
+    def passed_over(since, from)
+      @rows.select { |row| row.id > from && row.id <= since }
     end
 
     # `from`: what comes after is owed.
@@ -116,7 +117,7 @@ module Simulate
       row = @rows.find { |each| each.id == id && each.text == text }
       broken("#{@where}: #{text} was never written with its id") unless row
       broken("#{@where}: #{text} comes after a later one") if @at && id <= @at && !@went_back
-      @untold += @rows.select { |each| each.id > from && each.id < id } unless from.nil? || @is_told
+      @untold += @rows.select { |each| each.id > [from, @told_upto].max && each.id < id } unless from.nil? || @is_told
       @at = id
       @is_told = false
     end

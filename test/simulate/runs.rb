@@ -67,6 +67,6 @@ module Simulate
   end
 
   def words((type, id, text))
-    [type, (id - (10**15) if id && id > 1), text].compact.join(" ")
+    [type, (id - (10**15) if id && id > 1), (text if text.is_a?(String))].compact.join(" ")
   end
 end

@@ -157,7 +157,7 @@ module Simulate
       raise "after #{frame}: the model says to the #{whom} #{model}, the hub #{real}" unless model == real
     end
 
-    # BEGIN of the model also has how it ends.
+    # BEGIN of the model also has how it ends, and up to where messages are missing.
     def comparable(type, channel, *rest)
       return [type, channel, rest.first] if type == :begin
 

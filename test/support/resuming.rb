@@ -57,13 +57,15 @@ module Resuming
     wait_for_subscribers("kept:x", 2)
     publish(a, "kept:x", "1")
     [here, away].each { |each| each.read_until { each.seen.size == 1 } }
+    first = here.last_id
     away.close
     lose_everything(a, b)
     publish(b, "kept:x", "2")
     here.read_until { here.seen.size == 2 }
-    assert_equal 1, here.resets
+    assert_equal [1, first], [here.resets, here.last_id_at_reset]
     away.open(b, "kept:x")
     away.read_until { away.resets == 1 && away.seen.size == 2 }
+    assert_equal first, away.last_id_at_reset
     [a, b].each { |each| each.wait_for_log(/gap of kept:x told/) }
   end
 end

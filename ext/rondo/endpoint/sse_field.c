@@ -72,12 +72,11 @@ int rd_sse_encode(const rd_message *message, void *with, rd_buffer *out) {
     char id[24];
     rd_named_event event = {.data = rd_message_payload(message), .retry_ms = -1};
     (void)with;
-    if (message->id != 0) {
-        event.id = rd_slice_of(id, (size_t)snprintf(id, sizeof(id), "%" PRIu64, message->id));
-    }
     if (message->is_gap) {
         event.type = RD_SLICE("reset");
         event.data = rd_message_channel(message);
+    } else if (message->id != 0) {
+        event.id = rd_slice_of(id, (size_t)snprintf(id, sizeof(id), "%" PRIu64, message->id));
     }
     if (!rd_utf8_is_text(event.data)) return RD_ERR_WS_NOT_UTF8;
     if (rd_sse_size(&event) > INT32_MAX) return RD_ERR_WS_MESSAGE_TOO_LARGE;

@@ -113,9 +113,20 @@ static void test_messages(void) {
     rd_message_unref(message);
 }
 
+/* An id would be ahead of messages of the client's other channels. */
+static void test_what_is_missing_has_no_id(void) {
+    rd_message *message = rd_message_new(RD_SLICE("news"), RD_SLICE(""), true, 7);
+    message->is_gap = true;
+    rd_encoding *encoding = rd_message_encoding(message, RD_ENCODING_SSE, rd_sse_encode, NULL);
+    if (CHECK(encoding != NULL))
+        check_same(rd_encoding_bytes(encoding), RD_SLICE("event: reset\ndata: news\n\n"));
+    rd_message_unref(message);
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i]);
     test_what_is_refused();
     test_messages();
+    test_what_is_missing_has_no_id();
     return check_summary();
 }

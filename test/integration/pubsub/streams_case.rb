@@ -40,8 +40,9 @@ class StreamsCase < ShellCase
 
   # One event stream, as a browser has it: it knows its last id.
   class Reader
-    # `opened`: the application has subscribed.
-    attr_reader :seen, :resets, :opened
+    # `opened`: the application has subscribed. `last_id_at_reset`: what it would have come back with right after the
+    # last reset.
+    attr_reader :seen, :resets, :opened, :last_id_at_reset
     attr_accessor :last_id
 
     def initialize
@@ -115,8 +116,13 @@ class StreamsCase < ShellCase
     def take
       while (event = @stream.events.shift)
         @last_id = event.id unless event.id.empty?
-        event.type == "reset" ? @resets += 1 : note(event.data)
+        event.type == "reset" ? note_reset : note(event.data)
       end
+    end
+
+    def note_reset
+      @resets += 1
+      @last_id_at_reset = @last_id
     end
 
     def note(data)

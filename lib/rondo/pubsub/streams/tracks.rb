@@ -24,10 +24,9 @@ module Rondo
       Item = Struct.new(:channel, :began, :previous, :id, :kind, :text)
 
       # A channel. `last`: delivered up to here; nil: nothing is owed yet. `number`: of its subscription. `recent`: live
-      # ones while a copy is read. `newest`: the last message; `last` may be a time between two. `tries`: how often it
-      # was read since then because a message was missing.
+      # ones while a copy is read. `newest`: the last message; `last` may be a time between two.
       # @api private
-      Track = Struct.new(:channel, :last, :number, :recent, :newest, :tries)
+      Track = Struct.new(:channel, :last, :number, :recent, :newest)
 
       # Of one engine.
       # @api private
@@ -39,8 +38,6 @@ module Rondo
         HELD_MAX = 64 << 20
         # Seconds until the hub is offered what it did not take.
         RETRY = 0.05
-        # How often a channel is read for a message that does not follow.
-        READS = 2
 
         # @return [Integer] the highest id that is known
         attr_reader :seen
@@ -67,7 +64,7 @@ module Rondo
         def follow(channel, after, number)
           return if @tracks[channel]
 
-          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, number, nil, nil, 0)
+          track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, number, nil, nil)
           (track.last ? @behind : @joining)[channel] = track
           see(after)
         end
@@ -76,7 +73,7 @@ module Rondo
         # @return [void]
         def forget(channel)
           @tracks.delete(channel) or return
-          [@behind, @joining, @wanted, @copies, @copying].each { |each| each.delete(channel) }
+          [@behind, @joining, @wanted, @ends, @copies, @copying].each { |each| each.delete(channel) }
         end
 
         # @param channel [String]
@@ -100,16 +97,14 @@ module Rondo
         def forget_link
           @is_whole = @is_settling = @is_blocked = false
           @wanted = {}
+          @ends = {}
           @reading = {}.compare_by_identity
           @marking = []
           @copying&.each_key { |channel| @copies[channel] = 0 }
           @copying = {}
           @filled.clear
           @behind, @joining = @tracks.partition { |_, track| track.last }.map(&:to_h)
-          @tracks.each_value do |track|
-            track.recent = nil
-            track.tries = 0
-          end
+          @tracks.each_value { |track| track.recent = nil }
         end
 
         # Whether Redis still has what it gave, before anything else is asked.
@@ -251,7 +246,12 @@ module Rondo
         end
 
         def held?
-          @is_blocked || @held.any? || @filled.any? || lacking?
+          @is_blocked || gathered? || lacking?
+        end
+
+        # `@ends`: of the channels that were read, and where they end.
+        def gathered?
+          @held.any? || @filled.any? || @ends.any?
         end
 
         def lacking?
@@ -269,39 +269,30 @@ module Rondo
 
         def ask_missing(commands)
           ask_next(commands, *@wanted.shift) while @wanted.any? && commands.pending < Redis::Pump::WINDOW
-          settle if @reading.empty? && (@held.any? || @filled.any?) && !@is_blocked
+          settle if @reading.empty? && gathered? && !@is_blocked
         end
 
         def ask_next(commands, channel, after)
           track = @tracks[channel] or return
           @reading[track] = true
-          read(commands, track, after, "+", Scripts::PAGE, "next") { |reply| filled(track, after, reply) }
+          read(commands, track, after, "+", Scripts::PAGE, "next") { |reply| filled(track, reply) }
         end
 
-        def filled(track, after, reply)
+        def filled(track, reply)
           began, clock, _now, last, more, found = reply
           see(clock.to_i)
           @reading.delete(track)
           @is_ahead = true
           return unless @tracks[track.channel].equal?(track)
 
-          whole = found.reject { |id, *| id.to_i < began.to_i } # what is older is part of the gap
-          note_holes(track.channel, after, began.to_i, whole, more.zero? ? last.to_i : 0)
-          whole.each do |id, previous, kind, text|
+          found.each do |id, previous, kind, text|
+            next if id.to_i < began.to_i # it is of an earlier life, and part of the gap
+
             @filled << Item.new(track.channel, began.to_i, previous.to_i, id.to_i, kind, text)
           end
-          @wanted[track.channel] = found.last.first.to_i if more == 1
-        end
+          return @wanted[track.channel] = found.last.first.to_i if more == 1
 
-        # The stream has lost something: all of it, its oldest or newest messages, or some that somebody deleted.
-        def note_holes(channel, after, began, found, last)
-          floor = began > after ? began : 0
-          [*found, [nil, last]].each do |id, previous, *|
-            floor = [floor, previous.to_i].max if previous.to_i > after
-            @filled << Item.new(channel, began, 0, floor) if floor.positive?
-            floor = 0
-            after = id.to_i
-          end
+          @ends[track.channel] = Item.new(track.channel, began.to_i, last.to_i)
         end
 
         # What was published before is here when the answer is. What is read meanwhile is ahead of that.
@@ -317,14 +308,33 @@ module Rondo
         end
 
         def release
-          items = (@filled + @held).each_with_index.sort_by { |item, index| [item.id, index] }.map(&:first)
-          items.uniq!(&:id) # one that was read and came, too
+          items = in_order(@filled + @held)
+          items = in_order(items + holes_of(items)) if @ends.any?
+          @ends.clear
           @filled.clear
           @held.clear
           @held_bytes = 0
           @is_blocked = false
           items.shift while items.any? && deliver(items.first)
           items.each { |item| hold(item) }
+        end
+
+        # One that was read and came, too, is there once. Gaps of several channels may have one id.
+        def in_order(items)
+          items.uniq { |item| item.text ? item.id : item }.sort_by(&:id)
+        end
+
+        # Of the channels that were read. All of a channel since then is here. So what a message does not follow is
+        # nowhere: Redis has lost all, the oldest or newest messages, or some that somebody deleted. A gap is told in
+        # its place, before any message of another channel with a higher id.
+        def holes_of(items)
+          last = @ends.to_h { |channel, _| [channel, @tracks[channel].last] }
+          [*items, *@ends.values].filter_map do |item|
+            after = last[item.channel] or next
+            floor = [item.previous, item.began].max
+            last[item.channel] = [after, floor, item.id.to_i].max
+            Item.new(item.channel, item.began, 0, floor) if floor > after
+          end
         end
 
         # ---- delivering ----
@@ -334,13 +344,12 @@ module Rondo
           track = @tracks[item.channel]
           return @outlet.item(item) || true unless track
           return true if track.last.nil? || item.id <= track.last # held since an earlier subscription; known
-          return false unless item.text.nil? || follows?(track, item) || goes_on?(track, item)
+          return !want(track.channel) unless item.text.nil? || follows?(track, item)
 
           @is_blocked = !@outlet.item(item)
           return false if @is_blocked
 
           track.last = item.id
-          track.tries = 0
           return true unless item.text
 
           track.newest = item.id
@@ -350,15 +359,6 @@ module Rondo
 
         def follows?(track, item)
           item.previous <= track.last && item.began <= track.last
-        end
-
-        # What is missing before it is read. When that did not help, it is nowhere any more: Redis was emptied, or went
-        # back to an older state.
-        def goes_on?(track, item)
-          track.tries += 1
-          return !want(track.channel) if track.tries <= READS
-
-          deliver(Item.new(item.channel, item.began, 0, [item.previous, item.began].max))
         end
 
         # ---- copies for the hub ----

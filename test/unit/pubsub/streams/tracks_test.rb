@@ -71,6 +71,34 @@ class StreamsTracksTest < Minitest::Test
     @redis.flush
     calm
     assert_equal [nil, "2"], texts("x").first(2)
+    assert_equal 1, reads
+  end
+
+  # Who breaks off has a higher id of another channel, and nobody would tell it.
+  def test_a_redis_that_lost_all_is_told_to_all_channels_before_anything_else
+    follow("x", "y", "z")
+    @server.disconnect
+    @redis.now += 1000
+    @redis.flush
+    publish("y", "1")
+    calm
+    assert_equal [%w[x y z], ["y"]], [@server.order.first(3).map(&:channel).sort, @server.order.drop(3).map(&:channel)]
+    assert_equal [nil, nil, nil, "1"], @server.order.map(&:text)
+  end
+
+  # Both messages of x came live while it was read, and then were trimmed.
+  def test_what_is_missing_before_a_message_that_is_held_is_told_in_its_turn
+    follow("x", "y")
+    @server.disconnect
+    publish("x", "x1")
+    @server.feed
+    5.times { @server.step(:listen) }
+    publish("y", "y1")
+    publish("x", "x2", "x3")
+    @redis.erase("x") { |row, _| row.text != "x3" }
+    calm
+    assert_equal [nil, "y1", "x2", "x3"], @server.order.map(&:text)
+    assert_equal @redis.ever["x"].first.id, @server.order.first.id
   end
 
   # It would come with the next one of its channel, after higher ids of others.
@@ -143,7 +171,7 @@ class StreamsTracksTest < Minitest::Test
     @redis.erase("x") { |row, _| %w[1 3].include?(row.text) }
     calm
     assert_equal [nil, "2", nil, "4"], texts("x")
-    assert_equal 1, @server.asked.count { |words| words.last == "next" }
+    assert_equal 1, reads
   end
 
   # PING brings it: nothing else is held.
@@ -300,6 +328,11 @@ class StreamsTracksTest < Minitest::Test
 
   def calm
     60.times { [@server, @other].each { |server| turn(server) } }
+  end
+
+  # Of what is missing.
+  def reads
+    @server.asked.count { |words| words.last == "next" }
   end
 
   def texts(channel)
