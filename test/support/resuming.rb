@@ -49,6 +49,21 @@ module Resuming
     assert_equal 0, reader.resets
   end
 
+  # It is of another installation, or of another program.
+  def test_an_id_of_no_message_is_a_reset
+    a, = server_with_reader("1")
+    %w[8999999999999999 99999999999999999999 1700000000000-0 x].each do |id|
+      stranger = reader(a, "kept:x", after: id)
+      stranger.read_until { stranger.resets == 1 }
+    end
+    a.wait_for_log(/Subscribed 127\.0\.0\.1 without the messages that it missed: the last id that it names is of no message/)
+    new = reader(a, "kept:x", after: "")
+    wait_for_subscribers("kept:x", 1)
+    publish(a, "kept:x", "2")
+    new.read_until { new.seen == ["2"] }
+    assert_equal 0, new.resets
+  end
+
   def test_a_store_that_lost_everything_is_a_reset_for_who_is_here_and_who_comes_back
     a = server
     b = server

@@ -305,11 +305,11 @@ module StreamsModel
     end
 
     def publish(channel, text)
-      @outbox << Streams::Kept.new(text, 0, true).tap do |entry|
+      @outbox << Streams::Kept.new(text, true, nil, 0).tap do |entry|
         entry.channel = channel
         entry.terms = TERMS
         entry.kind = "t"
-        entry.place = @publisher.next_place
+        entry.number = @publisher.next_number
       end
     end
 

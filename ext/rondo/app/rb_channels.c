@@ -36,10 +36,17 @@ static rd_receive_as receive_as(VALUE as) {
     rb_raise(rb_eArgError, "as must be :text, :binary or nil");
 }
 
+/* What is no id is that of no message. A browser without a last id sends an empty one, or none. */
+static bool read_id(rd_slice text, uint64_t *id) {
+    if (text.len == 0) return false;
+    if (!rd_history_parse_id(text, id)) *id = UINT64_MAX;
+    return true;
+}
+
 /* Reads `since`: the id or time up to which the client has seen everything. False: not given. */
 static bool read_since(VALUE since, uint64_t *id) {
     if (since == Qundef || NIL_P(since)) return false;
-    if (RB_TYPE_P(since, T_STRING)) return rd_history_parse_id(rd_slice_of_string(since), id);
+    if (RB_TYPE_P(since, T_STRING)) return read_id(rd_slice_of_string(since), id);
     if (rb_obj_is_kind_of(since, rb_cTime)) {
         VALUE us = rb_funcall(rb_funcall(since, rb_intern("to_r"), 0), '*', 1, INT2FIX(1000000));
         since = rb_funcall(us, rb_intern("to_i"), 0);

@@ -79,6 +79,7 @@ static VALUE report_incident(VALUE argument) {
     case RD_ERR_SUBSCRIPTIONS_FULL:
         return rb_funcall(reporter, rd_id.report_subscription, 2, address, reason);
     case RD_ERR_REPLAY_LATE:
+    case RD_ERR_REPLAY_UNKNOWN:
         return rb_funcall(reporter, rd_id.report_replay, 2, address, reason);
     case RD_ERR_NO_DESCRIPTOR:
         return rb_funcall(reporter, rd_id.report_no_descriptor, 1, reason);

@@ -70,11 +70,21 @@ static void on_replayed(rd_link_replay *replay, const rd_relay_frame *frame) {
     rd_message_unref(message);
 }
 
-static void note_late(const rd_replaying *replaying) {
+static void report(const rd_replaying *replaying, int code) {
     rd_handler *handler = replaying->pubsub->shared->handler;
     rd_conn *conn = replaying->endpoint->conn;
+    if (conn != NULL) handler->on_refused(handler, conn, code);
+}
+
+static void note_late(const rd_replaying *replaying) {
     replaying->pubsub->replay_timeouts++;
-    if (conn != NULL) handler->on_refused(handler, conn, RD_ERR_REPLAY_LATE);
+    report(replaying, RD_ERR_REPLAY_LATE);
+}
+
+/* The hub counts what it lacks, but not an id that it never had. */
+static void note_unknown(const rd_replaying *replaying) {
+    replaying->pubsub->replay_gaps++;
+    report(replaying, RD_ERR_REPLAY_UNKNOWN);
 }
 
 /* Of a replay that the hub has not counted. */
@@ -90,6 +100,7 @@ static void tell_of_gap(const rd_replaying *replaying, rd_replay kind) {
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
     if (!is_gap || !pubsub->has_streams || replaying->is_pattern) return;
     if (!rd_history_wants(&pubsub->history, name)) return;
+    if (kind == RD_REPLAY_UNKNOWN) note_unknown(replaying);
     rd_message *message = rd_message_new(name, RD_SLICE(""), true, 0);
     message->is_gap = true;
     rd_hold_tell(rd_hold_of(replaying->endpoint), &replaying->wait.part, message);

@@ -63,7 +63,8 @@ rd_ledger_kind rd_budget_of(int code) {
         return RD_LEDGER_HANDSHAKES;
     case RD_ERR_OUTPUT_FULL:
         return RD_LEDGER_OUTPUT;
-    case RD_ERR_REPLAY_LATE:   /* not a budget, but logged as often */
+    case RD_ERR_REPLAY_LATE: /* not a budget, but logged as often */
+    case RD_ERR_REPLAY_UNKNOWN:
     case RD_ERR_CHANNEL_LIMIT: /* a limit of one client, logged alike */
     case RD_ERR_SUBSCRIPTIONS_FULL:
         return RD_LEDGER_SUBSCRIPTIONS;

@@ -117,7 +117,7 @@ module Rondo
       @setup.go_to_directory
       @settings.find_folders # raises if one does not exist
       FiberCount.of(@settings).check
-      @log = @settings.logger
+      PubSub.log = @log = @settings.logger
       @hooks = Hooks.new(@configuration, @log)
       @setup.export_environment
       @setup.name_process("rondo: mold #{@link.generation}: #{@link.master}")

@@ -48,6 +48,7 @@ module Rondo
       @setup = setup
       @log = log
       @log.worker = @index
+      PubSub.log = @log
       @debug = debug || settings[:debug]
       @certificates = []
       @edition = request[:edition]

@@ -25,6 +25,7 @@ module Rondo
       # @return [Engine, nil] see {.make}
       # @raise [Error] one line
       def open(settings, log)
+        PubSub.log = log
         needy = settings[:redis_streams] ? "redis_streams" : ("nats with jetstream" if jetstream?(settings))
         raise ConfigurationError, "#{needy} needs workers: -w 1 is enough" if needy
         return unless PubSub.default.equal?(PubSub::CLUSTER)

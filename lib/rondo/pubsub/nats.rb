@@ -9,9 +9,8 @@ require "uri"
 require "rondo/pubsub/engine"
 require "rondo/pubsub/queued/engine"
 require "rondo/pubsub/relay_frames"
-require "rondo/pubsub/redis/outage"
-require "rondo/pubsub/redis/outbox"
-require "rondo/pubsub/redis/subscriptions"
+require "rondo/pubsub/queued/outage"
+require "rondo/pubsub/queued/outbox"
 require "rondo/pubsub/redis_streams"
 require "rondo/pubsub/nats/credentials"
 
@@ -24,6 +23,13 @@ module Rondo
 
       # Why there is no connection.
       class Error < Rondo::Error; end
+
+      # A message that waits.
+      # @api private
+      class Entry < Outbox::Entry
+        # @return [Integer] of the messages of this engine
+        attr_accessor :number
+      end
 
       DEFAULT_PORT = 4222
       THREAD = "rondo nats"
@@ -158,12 +164,12 @@ module Rondo
         return too_long if message.bytesize + HEAD_MAX > (@payload_max || RelayFrames::PAYLOAD_MAX)
 
         kind = RelayFrames.text?(message) ? "t" : "b"
-        return push(Kept.new(message.b, nil, true, block), channel, terms, kind) if terms && @stream
+        return push(Kept.new(message.b, true, block), channel, terms, kind) if terms && @stream
 
         looks = Nats.text(message).encoding == Encoding::UTF_8 ? "t" : "b"
         headers = looks == kind ? {} : { KIND => kind }
         bytes = Wire.publish(@names.plain(channel), message.b, headers: headers)
-        push(Redis::Outbox::Entry.new(bytes, nil, true, block))
+        push(Entry.new(bytes, true, block))
       end
 
       # @return [Boolean] see {Engine#confirms?}
@@ -222,7 +228,7 @@ module Rondo
       end
 
       # Under the mutex.
-      # @param entry [Redis::Outbox::Entry]
+      # @param entry [Entry]
       # @param result [Integer, Boolean] see {#publish}
       # @return [void]
       def tell(entry, result)
@@ -238,7 +244,7 @@ module Rondo
       # A message of this engine was written where it does not count: again, behind what waits.
       # @param block [Proc, nil] of who waits for it
       def again(channel, message, kind, block = nil)
-        entry = Kept.new(message, nil, true, block)
+        entry = Kept.new(message, true, block)
         return if add(entry, channel, nil, kind)
 
         @outage.full(@outbox.limits)
@@ -260,9 +266,9 @@ module Rondo
         @closed = false
         @count = 0
         begin_replies
-        @outbox = Redis::Outbox.new(*@limits, on_lost: ->(_entry) {})
+        @outbox = Outbox.new(*@limits, on_lost: ->(_entry) {})
         @interests = Interests.new(@names)
-        @outage = Redis::Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
+        @outage = Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
         @stream = Stream.new(@names, @interests, self, **@keeping) if @keeping
       end
 

@@ -7,8 +7,8 @@
 
 require "rondo/pubsub/engine"
 require "rondo/pubsub/queued/engine"
-require "rondo/pubsub/redis/outage"
-require "rondo/pubsub/redis/outbox"
+require "rondo/pubsub/queued/outage"
+require "rondo/pubsub/queued/outbox"
 require "rondo/pubsub/redis/subscriptions"
 
 module Rondo
@@ -19,6 +19,19 @@ module Rondo
 
       # A reply that says why there is none.
       class Error < Rondo::Error; end
+
+      # A command that waits.
+      # @api private
+      class Entry < Outbox::Entry
+        # @return [Integer] number of the last change of subscriptions before it
+        attr_reader :change
+
+        # @see Queued::Outbox::Entry
+        def initialize(bytes, publish, block, change)
+          super(bytes, publish, block)
+          @change = change
+        end
+      end
 
       # After these a connection would answer other things than it was asked.
       # (MULTI: whatever others publish meanwhile would be part of it).
@@ -151,7 +164,7 @@ module Rondo
 
         queue do
           start_replies if block
-          next true if @outbox.push(Outbox::Entry.new(bytes, @subscriptions.asked, publish, block))
+          next true if @outbox.push(Entry.new(bytes, publish, block, @subscriptions.asked))
 
           @outage.full(@outbox.limits)
           false

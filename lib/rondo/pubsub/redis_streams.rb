@@ -147,11 +147,11 @@ module Rondo
 
         queue do
           start_replies if block
-          entry = Kept.new(message.b, @subscriptions.asked, true, block && told_by(block, keeps: true))
+          entry = Kept.new(message.b, true, block && told_by(block, keeps: true), @subscriptions.asked)
           entry.channel = channel
           entry.terms = terms
           entry.kind = kind_of(message)
-          entry.place = @publisher.next_place
+          entry.number = @publisher.next_number
           next true if @outbox.push(entry)
 
           @outage.full(@outbox.limits)

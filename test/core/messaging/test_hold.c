@@ -260,6 +260,26 @@ static void test_resets_come_first(void) {
     finish_all();
 }
 
+/* Where an engine has the messages, the client is told, and so are the log and the metrics. */
+static void test_an_id_of_no_message(void) {
+    begin_all();
+    publish_four();
+    for (unsigned streams = 0; streams < 2; streams++) {
+        workers[0].pubsub.has_streams = streams;
+        const uint64_t gaps = workers[0].pubsub.replay_gaps;
+        refused = 0;
+        client *stream = new_stream(&workers[0]);
+        subscribe_since(stream, "a", UINT64_MAX);
+        settle(&workers[0]);
+        CHECK_STR(stream->got, streams ? "reset:a " : "");
+        CHECK_INT(workers[0].pubsub.replay_gaps, gaps + streams);
+        CHECK_INT(refused, streams);
+        if (streams) CHECK_INT(refused_with, RD_ERR_REPLAY_UNKNOWN);
+        close_all(stream);
+    }
+    finish_all();
+}
+
 /* ---- room ---- */
 
 static const char sixty[] = "0123456789012345678901234567890123456789012345678901234567";
@@ -569,6 +589,7 @@ int main(void) {
     test_changes_of_mind();
     test_a_client_that_leaves();
     test_resets_come_first();
+    test_an_id_of_no_message();
     test_room_of_a_client();
     test_room_of_all_clients();
     test_live_messages_without_room();

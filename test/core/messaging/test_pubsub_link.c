@@ -260,6 +260,7 @@ static void test_a_replay_without_an_answer(void) {
     }
     reader->endpoint.conn = NULL;
     CHECK_INT(refused, 1);
+    CHECK_INT(refused_with, RD_ERR_REPLAY_LATE);
     CHECK_INT(rd_channels_subscribers(&pubsub->channels, text("news"), false), 1);
     pubsub->link->wait_ms = 60000;
     CHECK_INT(rd_hub_thread_start(hub), 0);

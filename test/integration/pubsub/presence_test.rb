@@ -40,6 +40,18 @@ class PresenceTest < ControlCase
     assert_equal 1, server.log.scan("left ada").size
   end
 
+  # In a worker they have its number; whoever collects JSON gets nothing else.
+  def test_what_it_says_is_a_line_of_the_log
+    write "json.rb", "log_format :json\n"
+    write "config.ru", PresenceMachines::APP.sub('secret: "of the test", ', "")
+    { "0" => nil, "1" => 0 }.each do |workers, number|
+      server = start("-w", workers, "-C", "json.rb")
+      server.wait_for_log(/Presence has no secret/)
+      line = JSON.parse(server.log[/^.*Presence has no secret.*$/])
+      assert_equal ["warn", number], line.values_at("level", "worker")
+    end
+  end
+
   # There is no other thread of the application that could take the answers.
   def test_the_only_thread_may_ask_for_a_room
     server = start("-w", "2", "-t", "1:1")

@@ -9,11 +9,12 @@ require "support/resuming"
 class StreamsBootTest < StreamsCase
   include Restarting
 
-  # Answers as an old Redis does.
+  # Answers as an old Redis does, or does not say how old it is.
   class OldRedis
     attr_reader :port
 
-    def initialize
+    def initialize(version = "5.0.14")
+      @version = version
       @listener = TCPServer.new("127.0.0.1", 0)
       @port = @listener.addr[1]
       @thread = Thread.new { loop { serve(@listener.accept) } }
@@ -30,11 +31,16 @@ class StreamsBootTest < StreamsCase
       Thread.new do
         while (line = socket.gets)
           socket.write("+PONG\r\n") if line.start_with?("PING")
-          socket.write("$22\r\nredis_version:5.0.14\r\n\r\n") if line.start_with?("INFO")
+          say_version(socket) if @version && line.start_with?("INFO")
         end
       rescue SystemCallError
         nil
       end
+    end
+
+    def say_version(socket)
+      text = "redis_version:#{@version}\r\n"
+      socket.write("$#{text.bytesize}\r\n#{text}\r\n")
     end
   end
 
@@ -100,6 +106,16 @@ class StreamsBootTest < StreamsCase
     old = OldRedis.new
     a = start("-w", "1", "--redis-streams", "redis://127.0.0.1:#{old.port}")
     a.wait_for_log(/Redis 5.0.14 is too old: streams need 6.2 or newer/)
+  ensure
+    old.close
+  end
+
+  # Its answer may come later than that of PING.
+  def test_a_redis_that_may_be_too_old_is_not_there
+    old = OldRedis.new(nil)
+    a = start("-w", "1", "--redis-streams", "redis://127.0.0.1:#{old.port}")
+    a.wait_for_log(/is not available: no answer within 5 s/)
+    refute_match(/\* Redis at/, a.log)
   ensure
     old.close
   end

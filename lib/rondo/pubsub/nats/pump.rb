@@ -9,7 +9,6 @@ require "rondo/pubsub/queued/pump"
 require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/link"
 require "rondo/pubsub/nats/names"
-require "rondo/pubsub/redis/outage"
 
 module Rondo
   module PubSub
@@ -125,10 +124,10 @@ module Rondo
         WINDOW_BYTES = 1 << 20
 
         # Of an engine.
-        # @!attribute outbox [Redis::Outbox]
+        # @!attribute outbox [Queued::Outbox]
         # @!attribute interests [Interests]
         # @!attribute stream [Stream, nil]
-        # @!attribute outage [Redis::Outage]
+        # @!attribute outage [Queued::Outage]
         Parts = Struct.new(:outbox, :interests, :stream, :outage)
 
         # @param engine [Nats] takes messages

@@ -24,13 +24,22 @@ module Rondo
     class Nats < Engine
       # A message for the stream, that waits.
       # @api private
-      class Kept < Redis::Outbox::Entry
-        attr_accessor :channel, :terms, :kind, :place
+      class Kept < Entry
+        # @return [String]
+        attr_accessor :channel
+        # @return [RedisStreams::Terms]
+        attr_accessor :terms
+        # @return [String] "t" for text, "b" for binary
+        attr_accessor :kind
+        # @return [Awaited::Place, nil] where it is, if somebody waits for that
+        attr_accessor :place
       end
 
-      # How far a channel was delivered here. `recent`: messages that came while its copy was read.
+      # How far a channel was delivered here.
+      # @!attribute last [Integer] id of the message that was delivered last
+      # @!attribute recent [Array<RedisStreams::Item>, nil] messages that came while its copy was read
+      # @!attribute gap [Integer, nil] up to where messages are lost, as was told last
       # @api private
-      # `gap`: up to where messages are lost, as was told last.
       Track = Struct.new(:last, :recent, :gap)
 
       # Of one engine.

@@ -12,7 +12,6 @@
 require "rondo/pubsub/engine"
 require "rondo/pubsub/queued/pump"
 require "rondo/pubsub/redis/link"
-require "rondo/pubsub/redis/outage"
 require "rondo/pubsub/redis/place"
 
 module Rondo
@@ -33,7 +32,7 @@ module Rondo
         # @param mutex [Mutex] of the engine, guards both
         # @param outage [Outage]
         # @param terms [Hash] of {Link#initialize}
-        # @yieldparam entry [Outbox::Entry] that was answered
+        # @yieldparam entry [Entry] that was answered
         # @yieldparam reply [Object]
         def initialize(place, outbox, subscriptions, mutex, outage:, **terms, &on_reply)
           @place = place
@@ -110,7 +109,7 @@ module Rondo
 
         def feed_commands
           while @commands.pending < WINDOW && @commands.unsent_bytes < WINDOW_BYTES
-            entry = @outbox.shift { |number| reached?(number) } or break
+            entry = @outbox.shift { |waiting| reached?(waiting.change) } or break
             send_entry(entry)
           end
         end

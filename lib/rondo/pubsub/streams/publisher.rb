@@ -19,9 +19,9 @@ module Rondo
 
       # A message that waits; its bytes are the payload.
       # @api private
-      class Kept < Redis::Outbox::Entry
-        # @return [Integer] of this publisher
-        attr_accessor :place
+      class Kept < Redis::Entry
+        # @return [Integer] of the messages of this publisher
+        attr_accessor :number
         # @return [String]
         attr_accessor :channel
         # @return [Terms]
@@ -54,8 +54,8 @@ module Rondo
           [@keys.by(@name), @written, @written_at]
         end
 
-        # @return [Integer] place of the next message
-        def next_place
+        # @return [Integer] of the next message
+        def next_number
           @count += 1
         end
 
@@ -65,11 +65,11 @@ module Rondo
         # @return [String] the command
         def encode(entry, is_sharded = false) # rubocop:disable Style/OptionalBooleanParameter
           before = @sent
-          @sent = entry.place
+          @sent = entry.number
           channel = entry.channel
           terms = entry.terms
           keys = [*@keys.times, @keys.by(@name), *@keys.of(channel), *(@keys.bytes_of(channel) if terms.limit)]
-          words = [@tracks.seen, @keys.channel(channel), entry.place, before, @tracks.last_of(channel), terms.messages,
+          words = [@tracks.seen, @keys.channel(channel), entry.number, before, @tracks.last_of(channel), terms.messages,
                    terms.ttl_ms, entry.kind, entry.bytes, @written, terms.limit || 0,
                    is_sharded ? @keys.shard(channel) : ""]
           Redis::Link.encode(Scripts.call(Scripts::PUBLISH, keys, words))
@@ -79,7 +79,7 @@ module Rondo
         # @param id [Integer] 0: it had written it before
         # @return [void]
         def written(entry, id)
-          @written = entry.place
+          @written = entry.number
           @written_at = [@written_at, id].max
         end
 

@@ -85,9 +85,14 @@ module Rondo
           return super if @commands
 
           super
-          @commands.ask(%w[INFO server]) { |reply| check_version(reply) }
-          Scripts::ALL.each do |script|
-            @commands.ask(["SCRIPT", "LOAD", script]) { |reply| check(reply) }
+          checks = { %w[INFO server] => :check_version }
+          Scripts::ALL.each { |script| checks[["SCRIPT", "LOAD", script]] = :check }
+          @unchecked = checks.size
+          checks.each do |words, check|
+            @commands.ask(words) do |reply|
+              send(check, reply)
+              @unchecked -= 1
+            end
           end
           @mutex.synchronize { @tracks.check(@commands, @publisher.acknowledged) }
         end
@@ -101,6 +106,11 @@ module Rondo
 
         def check(reply)
           raise Redis::Link::Refused, reply.message if reply.is_a?(Redis::Replies::Refusal)
+        end
+
+        # A Redis that cannot keep streams is not there.
+        def whole?
+          super && @unchecked.zero?
         end
 
         def give_up_links(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter

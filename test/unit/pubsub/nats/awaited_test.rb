@@ -77,6 +77,11 @@ class AwaitedTest < Minitest::Test
   private
 
   def sent(*numbers)
-    numbers.map { |number| Kept.new("x", number, true, SOMEBODY).tap { |entry| @awaited.add(entry) } }
+    numbers.map do |number|
+      entry = Kept.new("x", true, SOMEBODY)
+      entry.number = number
+      @awaited.add(entry)
+      entry
+    end
   end
 end

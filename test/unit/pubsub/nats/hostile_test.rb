@@ -72,7 +72,7 @@ class HostileNatsTest < Minitest::Test
 
   def test_many_reasons_are_not_many_lines
     log = StringIO.new
-    outage = Rondo::PubSub::Redis::Outage.new("NATS", Rondo::Logger.new(io: log)) { nil }
+    outage = Rondo::PubSub::Queued::Outage.new("NATS", Rondo::Logger.new(io: log)) { nil }
     500.times { |number| 2.times { outage.refused("no #{number}") } }
     assert_equal 52, log.string.lines.size
     assert_match(/further reasons are not shown/, log.string.lines.last)

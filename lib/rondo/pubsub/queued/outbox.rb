@@ -1,22 +1,35 @@
 # frozen_string_literal: true
 
-# Commands that are to be sent to Redis, or were sent and have no answer yet, within limits of number
-# and bytes. Guarded by the engine's mutex.
+# What an engine is to send, or has sent without an answer yet, within limits of number and bytes. Guarded by the
+# engine's mutex.
 # SPDX-License-Identifier: MIT
 
-require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/engine"
 
 module Rondo
   module PubSub
-    class Redis < Engine
+    module Queued
       # A queue whose entries count until they are answered.
       # @api private
       class Outbox
-        # @!attribute bytes [String] the command on the wire
-        # @!attribute number [Integer] of the last change of subscriptions before it
-        # @!attribute publish [Boolean] may be sent again
-        # @!attribute block [Proc, nil] gets the reply
-        Entry = Struct.new(:bytes, :number, :publish, :block)
+        # What waits. Two of the same bytes are two.
+        class Entry
+          # @return [String] as they are sent, or a message that is encoded then
+          attr_reader :bytes
+          # @return [Boolean] may be sent again
+          attr_reader :publish
+          # @return [Proc, nil] gets the reply
+          attr_accessor :block
+
+          # @param bytes [String]
+          # @param publish [Boolean]
+          # @param block [Proc, nil]
+          def initialize(bytes, publish, block)
+            @bytes = bytes
+            @publish = publish
+            @block = block
+          end
+        end
 
         # @param count [Integer]
         # @param bytes [Integer]
@@ -48,10 +61,11 @@ module Rondo
           true
         end
 
-        # Takes the first one, if the block agrees with its number.
+        # Takes the first one, if the block agrees.
+        # @yieldparam entry [Entry]
         # @return [Entry, nil]
         def shift
-          @waiting.shift if @waiting.any? && yield(@waiting.first.number)
+          @waiting.shift if @waiting.any? && yield(@waiting.first)
         end
 
         # It has no answer yet after all, and goes before the others.

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# The times when Redis is away: says so once, when it begins and when it is over, and knows how long to
+# The times when an engine's server is away: says so once, when it begins and when it is over, and knows how long to
 # pause before the next attempt. Changed by the engine's thread, asked by others.
 # SPDX-License-Identifier: MIT
 
-require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/engine"
 
 module Rondo
   module PubSub
-    class Redis < Engine
-      # One engine's sight of its Redis.
+    module Queued
+      # One engine's sight of its server.
       # @api private
       class Outage
         # Seconds between attempts, and how much of that is chance, so that not all processes come at once.
@@ -24,7 +24,7 @@ module Rondo
         # @return [String, nil] why it is away; nil when it is not
         attr_reader :reason
 
-        # @param name [String] of Redis, without a password
+        # @param name [String] of the server, without a password
         # @param log [Logger]
         # @param longest [Float, nil] seconds between attempts
         # @yield whenever something has changed
@@ -56,7 +56,7 @@ module Rondo
         end
 
         # @param reason [String]
-        # @param is_answer [Boolean] Redis gives it itself: worth a line also when it was away before
+        # @param is_answer [Boolean] the server gives it itself: worth a line also when it was away before
         # @return [void]
         def begin(reason, is_answer)
           @attempts = 0 if @is_here && now - @since > STEADY
@@ -116,7 +116,7 @@ module Rondo
           @next_attempt = now if @next_attempt
         end
 
-        # Redis does not take something: a line for each reason, while it is there.
+        # The server does not take something: a line for each reason, while it is there.
         # @param reason [String]
         # @return [void]
         def refused(reason)
