@@ -7,6 +7,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/shown"
 
 module Rondo
   module PubSub
@@ -30,18 +31,6 @@ module Rondo
         bytes.each_byte.reduce(0) do |sum, byte|
           8.times.reduce(sum ^ (byte << 8)) { |value, _| ((value << 1) ^ (value[15] * 0x1021)) & 0xffff }
         end
-      end
-
-      # Of an address that may be none. What stands before an @ is not shown, nor what is no port after a colon, nor
-      # passwords and tokens among its options.
-      # @param url [String]
-      # @return [String]
-      # @api private
-      def self.without_secrets(url)
-        scheme, rest = url.to_s.scrub.match(%r{\A([a-z]+(?:\+[a-z]+)?:/+)?(?:.*@)?(.*)\z}mi).captures
-        rest = rest.gsub(/((?:password|token)=)[^&]*/i, "\\1...")
-        shown = rest.gsub(%r{\[[\h:.]*\]|:[^,/?\s]*}) { |part| part.match?(/\A(?:\[|:\d{0,5}\z)/) ? part : ":..." }
-        "#{scheme}#{shown}".lines.first.to_s.chomp
       end
 
       # Begins to connect, without waiting for it.
