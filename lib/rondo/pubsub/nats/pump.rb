@@ -147,6 +147,7 @@ module Rondo
           @plain = []
           @kept = []
           @forbidden = {}
+          @denied = {}
           open_waker
         end
 
@@ -163,7 +164,7 @@ module Rondo
           @link&.turn
           look_at_session if @link&.ready?
         rescue Link::Broken => e
-          give_up(e.message, e.is_a?(Link::Refused))
+          give_up(e.message, e.is_a?(Link::Refused), is_denied: denied?(e))
         rescue StandardError => e
           give_up("#{e.message} (#{e.class})")
         end
@@ -191,7 +192,13 @@ module Rondo
           @mutex.synchronize { @stream&.begin(@requests, @link) }
         end
 
-        def give_up(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
+        # Each address may have a user of its own.
+        def denied?(error)
+          error.is_a?(Link::Denied) ? @denied[@addresses.last] = true : @denied.delete(@addresses.last)
+          @denied.size == @addresses.uniq.size
+        end
+
+        def give_up(reason, is_answer = false, **how) # rubocop:disable Style/OptionalBooleanParameter
           @link&.close
           @link = @requests = nil
           @is_asked = false
@@ -203,7 +210,7 @@ module Rondo
           @plain.clear
           @kept.clear
           @forbidden.clear
-          @outage.begin(reason, is_answer)
+          @outage.begin(reason, is_answer, **how)
         end
 
         # ---- what comes ----

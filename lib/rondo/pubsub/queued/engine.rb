@@ -41,11 +41,16 @@ module Rondo
 
       # @param seconds [Numeric]
       # @return [void]
-      # @raise [Error] why there is no connection, in one line
+      # @raise [Error] why there is no connection, in one line; at once if the server does not know who we are
       def wait_until_connected(seconds)
+        @outage.await
         start
-        wait_for(seconds) { @outage.here? } or
-          raise self.class::Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
+        wait_for(seconds) { @outage.here? || @outage.denied? }
+        return if @outage.here?
+
+        raise self.class::Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
+      ensure
+        @outage.await_no_more
       end
 
       # Waits for the answers to all that is queued.

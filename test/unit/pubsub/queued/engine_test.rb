@@ -65,7 +65,56 @@ class QueuedEngineTest < Minitest::Test
     end
   end
 
+  NO = { /Redis/ => "-WRONGPASS invalid username-password pair\r\n" * 2, /NATS|JetStream/ => "INFO {}\r\n-ERR 'Authorization Violation'\r\n" }.freeze
+  FOREVER = 3600 # a wait that is not cut short never ends
+
+  # Another attempt would not help, and nobody is told twice.
+  def test_who_waits_for_a_server_that_does_not_know_it_learns_that_at_once
+    ENGINES.each do |name, make|
+      attempts = saying(NO.find { |pattern, _| pattern.match?(name) }.last) do |port|
+        @engine = make.call(port, log: Rondo::Logger.new(io: @log))
+        error = assert_raises(@engine.class::Error, name) { @engine.wait_until_connected(FOREVER) }
+        assert_match(/\A\S+ at \S+ is not available: (WRONGPASS|Authorization Violation)/, error.message)
+        assert_equal 1, error.message.lines.size
+        @engine.close(0)
+      end
+      assert_equal [1, ""], [attempts, @log.string], name
+    end
+  end
+
+  # Each address of NATS may have its own user.
+  def test_one_of_several_addresses_that_does_not_know_it_is_not_the_end
+    saying(NO.values.last) do |port|
+      @engine = Rondo::PubSub::Nats.new("nats://127.0.0.1:#{port},nats://127.0.0.1:#{@port.number}", log: Rondo::Logger.new(io: @log))
+      @engine.start
+      3.times { @asked.pop }
+      refute @engine.instance_variable_get(:@outage).denied?
+    end
+  end
+
   private
+
+  # A server that says no. Answers how many have asked.
+  def saying(bytes)
+    @asked = Thread::Queue.new
+    TCPServer.open("127.0.0.1", 0) do |server|
+      thread = Thread.new do
+        loop do
+          socket = server.accept
+          @asked << true
+          socket.write(bytes)
+          nil while socket.wait_readable(60) && socket.read_nonblock(4096, exception: false)
+          socket.close
+        rescue SystemCallError
+          socket&.close
+        end
+      end
+      yield server.addr[1]
+    ensure
+      thread.kill
+    end
+    @asked.size
+  end
 
   def each_engine
     ENGINES.each_value do |make|
