@@ -28,10 +28,9 @@ module Rondo
         attr_accessor :channel, :terms, :kind, :place
       end
 
-      # How far a channel was delivered here. `recent`: messages that came while its copy was read.
+      # How far a channel was delivered here. `gap`: up to where messages are lost, as was told last.
       # @api private
-      # `gap`: up to where messages are lost, as was told last.
-      Track = Struct.new(:last, :recent, :gap)
+      Track = Struct.new(:last, :gap)
 
       # Of one engine.
       # @api private
@@ -443,7 +442,7 @@ module Rondo
           return false unless @outlet.item(item)
 
           track&.last = stored.id
-          track&.recent&.push(item)
+          @copies.came(item, stored.bytes)
           true
         end
 
