@@ -188,7 +188,7 @@ module Rondo
 
         def begin_session
           @requests = Requests.new(@link, @terms[:timeout])
-          @engine.payload_max = @link.info["max_payload"].to_i
+          @engine.payload_max = [@link.info["max_payload"].to_i, 0].max
           @mutex.synchronize { @stream&.begin(@requests, @link) }
         end
 

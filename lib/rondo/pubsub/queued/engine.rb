@@ -20,7 +20,7 @@ module Rondo
       # @api private
       FAREWELL = 0.1
       # Channels of presence, which says all of it again: what waited for a server that is away would be old then, and
-      # would take the room of messages.
+      # would take the room of messages. So does one that is connected and answers nothing; see {Redis::Outbox}.
       # @api private
       PASSING = "\0rondo:presence:"
 
@@ -95,9 +95,14 @@ module Rondo
 
       private
 
-      # @return [Boolean] whether a message of this channel must not wait for the server, which is away
+      # @return [Boolean] whether a message of this channel is of no use later
       def passing?(channel)
-        return false if connected? || !channel.start_with?(PASSING)
+        channel.start_with?(PASSING)
+      end
+
+      # @return [Boolean] whether such a message must not wait, because the server is away
+      def away?
+        return false if connected?
 
         start
         true

@@ -12,8 +12,11 @@ require "rondo/pubsub/presence/node"
 require "rondo/pubsub/redis_streams"
 require "stringio"
 require "support/held_port"
+require "support/waiting"
 
 class QueuedEngineTest < Minitest::Test
+  include Waiting
+
   PRESENCE = "#{Rondo::Presence::Node::PREFIX}0123456789abcdef".freeze
   ENGINES = {
     "Redis" => ->(port, **options) { Rondo::PubSub::Redis.new("redis://127.0.0.1:#{port}", **options) },
@@ -62,6 +65,23 @@ class QueuedEngineTest < Minitest::Test
       engine.close(0)
       assert_equal ["3 messages were not sent; 2 messages or commands were lost before, because the queue was full"],
                    @log.string.scan(/^! \S.*?: (\d.*)$/).flatten
+    end
+  end
+
+  # It greets, and says nothing more.
+  STOPPED = { "Redis" => "+PONG\r\n", "NATS" => "INFO {}\r\nPONG\r\n" }.freeze
+
+  def test_presence_leaves_room_while_the_server_has_stopped
+    STOPPED.each do |name, greeting|
+      saying(greeting) do |port|
+        @engine = ENGINES.fetch(name).call(port, queue: 8, timeout: 2, log: Rondo::Logger.new(io: @log))
+        @engine.wait_until_connected(60)
+        assert_equal 2, Array.new(8) { @engine.publish(PRESENCE, "a beat") }.count(true), name
+        assert_equal 6, Array.new(6) { @engine.publish("news", "message") }.count(true), name
+        assert_empty @log.string.scan("full")
+        wait_until { @engine.queued == 6 } # the connection is given up, and beats with it
+        @engine.close(0)
+      end
     end
   end
 
