@@ -69,8 +69,16 @@ module Rondo
       rescue Refused
         raise
       rescue ArgumentError, TypeError
-        shown = given.inspect.gsub(%r{//[^"]*@}, "//") # an address may have a password
-        raise Refused, "must be #{words || row.choices.join(" or ")}, not #{shown}"
+        raise Refused, "must be #{words || row.choices.join(" or ")}, not #{shown(given)}"
+      end
+
+      # An address may have a password.
+      def shown(given)
+        text = given.inspect
+        return text unless text.include?("@")
+
+        require "rondo/pubsub/queued/shown"
+        given.is_a?(String) ? PubSub::Queued.without_secrets(given).inspect : PubSub::Queued.without_secrets(text)
       end
     end
 

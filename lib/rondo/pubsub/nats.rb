@@ -160,8 +160,9 @@ module Rondo
       # @return [Boolean] false when the queue is full, the engine closed, or the message too long for the server; the
       #   block is not called then
       def publish(channel, message, terms = nil, &block)
-        return false if passing?(channel)
-        return too_long if message.bytesize + HEAD_MAX > (@payload_max || RelayFrames::PAYLOAD_MAX)
+        is_passing = passing?(channel)
+        return false if is_passing && away?
+        return too_long if message.bytesize + HEAD_MAX > (@payload_max&.nonzero? || RelayFrames::PAYLOAD_MAX)
 
         kind = RelayFrames.text?(message) ? "t" : "b"
         return push(Kept.new(message.b, true, block), channel, terms, kind) if terms && @stream
@@ -169,7 +170,7 @@ module Rondo
         looks = Nats.text(message).encoding == Encoding::UTF_8 ? "t" : "b"
         headers = looks == kind ? {} : { KIND => kind }
         bytes = Wire.publish(@names.plain(channel), message.b, headers: headers)
-        push(Entry.new(bytes, true, block))
+        push(Entry.new(bytes, true, block, passing: is_passing))
       end
 
       # @return [Boolean] see {Engine#confirms?}
@@ -282,7 +283,7 @@ module Rondo
           start_replies if entry.block
           next true if add(entry, *words)
 
-          @outage.full(@outbox.limits)
+          @outage.full(@outbox.limits) unless entry.passing
           false
         end
       end

@@ -10,6 +10,7 @@ require "openssl"
 require "socket"
 require "timeout"
 require "uri"
+require "rondo/pubsub/queued/shown"
 
 module Rondo
   # Sends messages to the control server of a Rondo server. Each call has a connection of its own, so any thread may use
@@ -110,7 +111,7 @@ module Rondo
 
       raise ArgumentError
     rescue URI::InvalidURIError, ArgumentError
-      shown = url.sub(%r{//[^/@]*@}, "//")
+      shown = PubSub::Queued.without_secrets(url)
       raise ArgumentError, "#{shown} is not the address of a control server: expected http://HOST:PORT or unix:///PATH"
     end
 

@@ -27,8 +27,8 @@ module Rondo
         attr_reader :change
 
         # @see Queued::Outbox::Entry
-        def initialize(bytes, publish, block, change)
-          super(bytes, publish, block)
+        def initialize(bytes, publish, block, change, **terms)
+          super(bytes, publish, block, **terms)
           @change = change
         end
       end
@@ -97,11 +97,12 @@ module Rondo
       # @param message [String]
       # @yieldparam result [Boolean] whether Redis has it
       # @return [Boolean] false when the queue is full, the engine closed, the message too long to come back, or one of
-      #   presence while Redis is away
+      #   presence while Redis is away or answers nothing
       def publish(channel, message, &block)
-        return false if passing?(channel)
+        is_passing = passing?(channel)
+        return false if is_passing && away?
 
-        push(["PUBLISH", channel, message], true, block && told_by(block))
+        push(["PUBLISH", channel, message], true, block && told_by(block), is_passing)
       end
 
       # @return [Boolean] see {Engine#confirms?}
@@ -158,15 +159,15 @@ module Rondo
         Pump.new(@place, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &)
       end
 
-      def push(words, publish, block = nil)
+      def push(words, publish, block = nil, is_passing = false)
         bytes = Link.encode(words)
         return false if publish && bytes.bytesize + RETURN_EXTRA > @terms[:reply_max]
 
         queue do
           start_replies if block
-          next true if @outbox.push(Entry.new(bytes, publish, block, @subscriptions.asked))
+          next true if @outbox.push(Entry.new(bytes, publish, block, @subscriptions.asked, passing: is_passing))
 
-          @outage.full(@outbox.limits)
+          @outage.full(@outbox.limits) unless is_passing
           false
         end
       end

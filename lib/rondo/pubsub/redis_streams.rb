@@ -74,14 +74,15 @@ module Rondo
       # @yieldparam result [Integer, Boolean] its id, or as {Redis#publish}
       # @return [Boolean] as {Redis#publish}
       def publish(channel, message, terms = nil, &block)
-        return false if passing?(channel)
+        is_passing = passing?(channel)
+        return false if is_passing && away?
 
         terms ||= terms_of(channel) unless @hub_link
         return push_kept(channel, message, terms, block) if terms
 
         # What looks like a message of a stream is packed, so that nobody can pretend.
         message = "\0rondo 0 0 0 #{kind_of(message)}\n".b << message.b if message.b.start_with?(Tracks::MAGIC)
-        push(["PUBLISH", @keys.channel(channel), message], true, block && told_by(block))
+        push(["PUBLISH", @keys.channel(channel), message], true, block && told_by(block), is_passing)
       end
 
       # The hub wants the newest messages of a channel.

@@ -137,6 +137,11 @@ class PublisherTest < Minitest::Test
     ["", "foo", "ftp://a", "http://", "http://a:b@c", "http://a b", "http://a?b", nil].each do |url|
       assert_match(/is not the address of a control server/, assert_raises(ArgumentError, url.inspect) { Publisher.new(url) }.message)
     end
+    ["http://a:secret@b", "http://a:se/secret@b", "tcp:/a:secret@b", "http://a:secret@b@c", "a:secret@b", "http://a:secret"].each do |url|
+      message = assert_raises(ArgumentError, url) { Publisher.new(url) }.message
+      refute_includes message, "secret"
+      assert_equal 1, message.lines.size
+    end
     ["", "a b", "a\r\nb", "ü", "a" * 513].each { |token| assert_raises(ArgumentError, token) { Publisher.new(@url, token: token) } }
     [0, -1, "5", nil].each { |time| assert_raises(ArgumentError, time.inspect) { Publisher.new(@url, timeout: time) } }
     ["\xff", Float::NAN, ["\xff"]].each { |data| assert_raises(ArgumentError, data.inspect) { Publisher.new(@url).publish("a", data) } }

@@ -16,9 +16,9 @@ module Rondo
         NANOSECONDS = 1_000_000_000
         PAGE = 256
         PAGE_BYTES = 4 << 20
-        # Bytes of a copy; older messages are not in it.
+        # Bytes of a copy, and of what comes while it is read; older messages are not in it.
         BYTES = 16 << 20
-        # Of all that are read. The oldest one goes on, others come later.
+        # Of all that are read, with what comes meanwhile. The oldest one goes on, others come later.
         TOTAL = 64 << 20
         # Seconds that the server keeps a consumer of which nobody hears.
         IDLE = 10
@@ -34,10 +34,14 @@ module Rondo
         EXPIRED = 408
 
         # One that is read.
+        # @!attribute recent [Array<Array(RedisStreams::Item, Integer)>] messages that came meanwhile, and their bytes
+        # @!attribute recent_bytes [Integer]
+        # @!attribute floor [Integer] id of the last one of them for which there was no room
         # @!attribute left [Integer] messages of the page that may still come
         # @!attribute asked_at [Float] when the page was asked for
         # @!attribute heard_at [Float]
-        Reading = Struct.new(:name, :channel, :consumer, :items, :bytes, :left, :is_cut, :asked_at, :heard_at)
+        Reading = Struct.new(:name, :channel, :items, :bytes, :recent, :recent_bytes, :floor, :left, :consumer, :is_cut,
+                             :asked_at, :heard_at)
 
         # @param names [Names]
         # @param stream [Stream]
@@ -66,10 +70,7 @@ module Rondo
 
         # @return [void]
         def forget_link
-          @reading.each_value do |each|
-            @wanted[each.channel] = true
-            @stream.track(each.channel)&.recent = nil
-          end
+          @reading.each_value { |each| @wanted[each.channel] = true }
           @reading.clear
         end
 
@@ -93,6 +94,20 @@ module Rondo
           waits.min
         end
 
+        # A message was delivered. The copy of its channel, which is read now, may lack it.
+        # @param item [RedisStreams::Item]
+        # @param bytes [Integer]
+        # @return [void]
+        def came(item, bytes)
+          return if @reading.empty?
+
+          reading = @reading.each_value.find { |each| each.channel == item.channel } or return
+          reading.recent << [item, bytes]
+          reading.recent_bytes += bytes
+          cut_recent(reading) while reading.recent_bytes > BYTES && reading.recent.size > 1
+          anew(reading) if too_much?(reading)
+        end
+
         # @param message [Message]
         # @return [void]
         def take(message)
@@ -102,7 +117,7 @@ module Rondo
           stored = Stored.of(message, @names) or return
           reading.heard_at = @clock.call
           add(reading, stored)
-          return anew(reading) if too_much? && !reading.equal?(@reading.each_value.first)
+          return anew(reading) if too_much?(reading)
 
           return finish(reading) if stored.pending.zero?
 
@@ -113,10 +128,9 @@ module Rondo
 
         def start(channel)
           name = "c#{@count += 1}"
-          reading = @reading[name] = Reading.new(name, channel, nil, [], 0, 0)
+          reading = @reading[name] = Reading.new(name, channel, [], 0, [], 0, 0, 0)
           reading.asked_at = reading.heard_at = @clock.call
           @requests.open(name)
-          @stream.track(channel).recent = []
           config = { filter_subject: @names.kept(channel), deliver_policy: "all", ack_policy: "none",
                      replay_policy: "instant", inactive_threshold: IDLE * NANOSECONDS, mem_storage: true,
                      num_replicas: 1, max_deliver: 1 }
@@ -164,7 +178,6 @@ module Rondo
 
         def anew(reading)
           leave(reading.name)
-          @stream.track(reading.channel)&.recent = nil
           later(reading.channel)
         end
 
@@ -181,8 +194,19 @@ module Rondo
           @requests.shut(name) if @reading.delete(name)
         end
 
-        def too_much?
-          @reading.each_value.sum(&:bytes) > TOTAL
+        # @return [Boolean] whether this one must wait for others
+        def too_much?(reading)
+          !reading.equal?(@reading.each_value.first) &&
+            @reading.each_value.sum { |each| each.bytes + each.recent_bytes } > TOTAL
+        end
+
+        # What is older is missing then, too.
+        def cut_recent(reading)
+          item, bytes = reading.recent.shift
+          reading.recent_bytes -= bytes
+          reading.floor = item.id
+          reading.items.clear
+          reading.bytes = 0
         end
 
         # @return [Float] seconds
@@ -191,6 +215,8 @@ module Rondo
         end
 
         def add(reading, stored)
+          return if stored.id <= reading.floor
+
           reading.items << stored
           reading.bytes += stored.bytes
           while reading.bytes > BYTES && reading.items.size > 1
@@ -208,21 +234,15 @@ module Rondo
             next unless @reading.delete(reading.name)
             raise Link::Refused, Answers.text_of(answer["error"]) if answer["error"]
 
-            @stream.live? ? give(reading, answer) : want_again(reading)
+            @stream.live? ? give(reading, answer) : want(reading.channel)
           end
-        end
-
-        def want_again(reading)
-          @stream.track(reading.channel)&.recent = nil
-          want(reading.channel)
         end
 
         def give(reading, answer)
           track = @stream.track(reading.channel) or return
-          items = whole(reading.items).select { |stored| stored.id <= track.last }.map(&:item)
+          items = whole(reading.items).select { |stored| stored.id.between?(reading.floor + 1, track.last) }.map(&:item)
           newest = items.last&.id || 0
-          items.concat(track.recent.to_a.select { |item| item.id > newest })
-          track.recent = nil
+          items.concat(reading.recent.map(&:first).select { |item| item.id > newest })
           now_us = (Time.now.to_f * 1_000_000).to_i
           given = @stream.give(reading.channel, floor_of(reading, answer["state"], now_us), now_us, @stream.top, items)
           given ? @attempts = 0 : later(reading.channel)
@@ -240,6 +260,7 @@ module Rondo
           is_full = reading.is_cut || reading.items.size >= @stream.messages
           age_us = @stream.age_us
           [@stream.began,
+           reading.floor,
            is_full && first ? first.id - 1 : 0,
            age_us.positive? ? now_us - age_us : 0,
            gone_before(state)].max

@@ -19,6 +19,8 @@ module Rondo
         PEER = "NATS"
         # What NATS says of one subject; the connection stays.
         STAYS = /permissions violation/i
+        # It does not take who we are.
+        DENIED = /\A(?:authorization violation|(?:user |account )?authentication (?:expired|revoked))/i
         # Characters of what it says that are shown.
         SHOWN = 300
         # Bytes that wait to be sent. Above that nothing is read: whoever only asks must read answers, too.
@@ -98,7 +100,7 @@ module Rondo
           raise Broken, reason(e)
         rescue Credentials::Invalid => e
           close
-          raise Refused, e.message
+          raise Denied, e.message
         rescue Broken
           close
           raise
@@ -160,7 +162,7 @@ module Rondo
             said = Link.line(value)
             return @on_refusal.call(said) if STAYS.match?(said)
 
-            raise Refused, said
+            raise (DENIED.match?(said) ? Denied : Refused), said
           end
         end
 

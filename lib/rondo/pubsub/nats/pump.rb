@@ -146,6 +146,7 @@ module Rondo
           @plain = []
           @kept = []
           @forbidden = {}
+          @denied = {}
           open_waker
         end
 
@@ -162,7 +163,7 @@ module Rondo
           @link&.turn
           look_at_session if @link&.ready?
         rescue Link::Broken => e
-          give_up(e.message, e.is_a?(Link::Refused))
+          give_up(e.message, e.is_a?(Link::Refused), is_denied: denied?(e))
         rescue StandardError => e
           give_up("#{e.message} (#{e.class})")
         end
@@ -186,11 +187,17 @@ module Rondo
 
         def begin_session
           @requests = Requests.new(@link, @terms[:timeout])
-          @engine.payload_max = @link.info["max_payload"].to_i
+          @engine.payload_max = [@link.info["max_payload"].to_i, 0].max
           @mutex.synchronize { @stream&.begin(@requests, @link) }
         end
 
-        def give_up(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
+        # Each address may have a user of its own.
+        def denied?(error)
+          error.is_a?(Link::Denied) ? @denied[@addresses.last] = true : @denied.delete(@addresses.last)
+          @denied.size == @addresses.uniq.size
+        end
+
+        def give_up(reason, is_answer = false, **how) # rubocop:disable Style/OptionalBooleanParameter
           @link&.close
           @link = @requests = nil
           @is_asked = false
@@ -202,7 +209,7 @@ module Rondo
           @plain.clear
           @kept.clear
           @forbidden.clear
-          @outage.begin(reason, is_answer)
+          @outage.begin(reason, is_answer, **how)
         end
 
         # ---- what comes ----

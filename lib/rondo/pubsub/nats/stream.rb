@@ -37,10 +37,9 @@ module Rondo
 
       # How far a channel was delivered here.
       # @!attribute last [Integer] id of the message that was delivered last
-      # @!attribute recent [Array<RedisStreams::Item>, nil] messages that came while its copy was read
       # @!attribute gap [Integer, nil] up to where messages are lost, as was told last
       # @api private
-      Track = Struct.new(:last, :recent, :gap)
+      Track = Struct.new(:last, :gap)
 
       # Of one engine.
       # @api private
@@ -452,7 +451,7 @@ module Rondo
           return false unless @outlet.item(item)
 
           track&.last = stored.id
-          track&.recent&.push(item)
+          @copies.came(item, stored.bytes)
           true
         end
 

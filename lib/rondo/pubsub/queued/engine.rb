@@ -7,6 +7,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
+require "rondo/pubsub/queued/shown"
 
 module Rondo
   module PubSub
@@ -19,7 +20,7 @@ module Rondo
       # @api private
       FAREWELL = 0.1
       # Channels of presence, which says all of it again: what waited for a server that is away would be old then, and
-      # would take the room of messages.
+      # would take the room of messages. So does one that is connected and answers nothing; see {Redis::Outbox}.
       # @api private
       PASSING = "\0rondo:presence:"
 
@@ -32,18 +33,6 @@ module Rondo
         end
       end
 
-      # Of an address that may be none. What stands before an @ is not shown, nor what is no port after a colon, nor
-      # passwords and tokens among its options.
-      # @param url [String]
-      # @return [String]
-      # @api private
-      def self.without_secrets(url)
-        scheme, rest = url.to_s.scrub.match(%r{\A([a-z]+(?:\+[a-z]+)?:/+)?(?:.*@)?(.*)\z}mi).captures
-        rest = rest.gsub(/((?:password|token)=)[^&]*/i, "\\1...")
-        shown = rest.gsub(%r{\[[\h:.]*\]|:[^,/?\s]*}) { |part| part.match?(/\A(?:\[|:\d{0,5}\z)/) ? part : ":..." }
-        "#{scheme}#{shown}".lines.first.to_s.chomp
-      end
-
       # Begins to connect, without waiting for it.
       # @return [void]
       def start
@@ -52,11 +41,16 @@ module Rondo
 
       # @param seconds [Numeric]
       # @return [void]
-      # @raise [Error] why there is no connection, in one line
+      # @raise [Error] why there is no connection, in one line; at once if the server does not know who we are
       def wait_until_connected(seconds)
+        @outage.await
         start
-        wait_for(seconds) { @outage.here? } or
-          raise self.class::Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
+        wait_for(seconds) { @outage.here? || @outage.denied? }
+        return if @outage.here?
+
+        raise self.class::Error, "#{@name} is not available: #{@outage.reason || "no answer within #{seconds} s"}"
+      ensure
+        @outage.await_no_more
       end
 
       # Waits for the answers to all that is queued.
@@ -101,9 +95,14 @@ module Rondo
 
       private
 
-      # @return [Boolean] whether a message of this channel must not wait for the server, which is away
+      # @return [Boolean] whether a message of this channel is of no use later
       def passing?(channel)
-        return false if connected? || !channel.start_with?(PASSING)
+        channel.start_with?(PASSING)
+      end
+
+      # @return [Boolean] whether such a message must not wait, because the server is away
+      def away?
+        return false if connected?
 
         start
         true

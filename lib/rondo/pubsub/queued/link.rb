@@ -21,6 +21,9 @@ module Rondo
         # The server is there, but says no.
         class Refused < Broken; end
 
+        # It would say the same the next time: a password is wrong, or a file of credentials is none.
+        class Denied < Refused; end
+
         # What is read in a turn at most; the rest waits for the next one.
         READS = 16
         READ_BYTES = 65_536

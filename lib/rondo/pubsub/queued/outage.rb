@@ -35,7 +35,7 @@ module Rondo
           @on_change = on_change
           @attempts = 0
           @next_attempt = @since = now
-          @is_here = @is_full = false
+          @is_here = @is_full = @is_denied = @is_awaited = false
           @lost = 0
           @refusals = {}
         end
@@ -43,6 +43,24 @@ module Rondo
         # @return [Boolean]
         def here?
           @is_here
+        end
+
+        # @return [Boolean] whether the last attempt was answered as the next one will be
+        def denied?
+          @is_denied
+        end
+
+        # Somebody waits from now on, who gets an error if it is denied, and needs no line about it.
+        # @return [void]
+        def await
+          @is_awaited = true
+          @is_denied = false # what has changed since then is not known
+          hurry
+        end
+
+        # @return [void]
+        def await_no_more
+          @is_awaited = false
         end
 
         # @return [Float, nil] seconds until the next attempt; nil when none is due
@@ -57,15 +75,18 @@ module Rondo
 
         # @param reason [String]
         # @param is_answer [Boolean] the server gives it itself: worth a line also when it was away before
+        # @param is_denied [Boolean] see {#denied?}
         # @return [void]
-        def begin(reason, is_answer)
+        def begin(reason, is_answer, is_denied: false)
           @attempts = 0 if @is_here && now - @since > STEADY
           @refusals.clear if @attempts.zero?
           @since = now if @is_here
-          say_away(reason) if @reason.nil? || (is_answer && reason != @said)
+          is_told = is_denied && @is_awaited
+          say_away(reason) if !is_told && (@reason.nil? || (is_answer && reason != @said))
           @reason = reason
+          @is_denied = is_denied
           @is_here = false
-          @next_attempt = now + delay
+          @next_attempt = now + (is_told ? @longest : delay)
           @attempts += 1
           @on_change.call
         end
@@ -78,6 +99,7 @@ module Rondo
 
           say_over(found)
           @is_here = true
+          @is_denied = false
           @reason = nil
           @since = now
           @on_change.call

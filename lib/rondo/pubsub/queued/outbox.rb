@@ -20,26 +20,38 @@ module Rondo
           attr_reader :publish
           # @return [Proc, nil] gets the reply
           attr_accessor :block
+          # @return [Boolean] it would be of no use later, see {Outbox#push}
+          attr_reader :passing
 
           # @param bytes [String]
           # @param publish [Boolean]
           # @param block [Proc, nil]
-          def initialize(bytes, publish, block)
+          # @param passing [Boolean]
+          def initialize(bytes, publish, block, passing: false)
             @bytes = bytes
             @publish = publish
             @block = block
+            @passing = passing
           end
         end
+
+        # Of those that are of no use later: their part of the limits, and seconds without any answer after which
+        # they would be late.
+        PART = 4
+        LATE = 2.0
 
         # @param count [Integer]
         # @param bytes [Integer]
         # @param on_lost [#call] gets an entry that may or may not have been executed
-        def initialize(count, bytes, on_lost:)
+        # @param clock [#call] seconds
+        def initialize(count, bytes, on_lost:, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
           @count_max = count
           @bytes_max = bytes
           @on_lost = on_lost
+          @clock = clock
           @waiting = []
-          @count = @bytes = 0
+          @count = @bytes = @passing = @passing_bytes = 0
+          @moved_at = 0
         end
 
         # @return [Integer] entries without an answer
@@ -54,9 +66,10 @@ module Rondo
         # @return [Boolean] false when there is no room
         def push(entry)
           return false if @count >= @count_max || @bytes + entry.bytes.bytesize > @bytes_max
+          return false if entry.passing && !passes?(entry.bytes.bytesize)
 
-          @count += 1
-          @bytes += entry.bytes.bytesize
+          @moved_at = @clock.call if @count.zero?
+          account(entry, 1)
           @waiting << entry
           true
         end
@@ -78,18 +91,20 @@ module Rondo
         # @param entry [Entry] was answered
         # @return [void]
         def done(entry)
-          @count -= 1
-          @bytes -= entry.bytes.bytesize
+          @moved_at = @clock.call
+          account(entry, -1)
         end
 
         # What had no answer when the connection went. A message goes out again, rather twice than never; what
-        # else was begun may have been executed, which only the caller can judge.
+        # else was begun may have been executed, which only the caller can judge. What is of no use later ends here.
         # @param unanswered [Array<Array(Entry, Boolean)>] oldest first; whether it was begun
         # @return [void]
         def requeue(unanswered)
           entries = unanswered.select { |entry, _| entry.is_a?(Entry) }
           again, lost = entries.partition { |entry, is_begun| entry.publish || !is_begun }
           @waiting.unshift(*again.map(&:first))
+          late, @waiting = @waiting.partition(&:passing) if @passing.positive?
+          late&.each { |entry| done(entry) }
           lost.map(&:first).each do |entry|
             done(entry)
             @on_lost.call(entry)
@@ -99,6 +114,27 @@ module Rondo
         # @return [String]
         def limits
           "#{@count_max} commands, #{@bytes_max >> 20} MiB"
+        end
+
+        private
+
+        # A server that answers nothing may have stopped: what others heard later would be old. A crowd of such entries
+        # leaves the room to others.
+        def passes?(bytes)
+          return true if @count.zero?
+
+          @passing < [@count_max / PART, 1].max && @passing_bytes + bytes <= @bytes_max / PART &&
+            @clock.call - @moved_at < LATE
+        end
+
+        def account(entry, sign)
+          bytes = sign * entry.bytes.bytesize
+          @count += sign
+          @bytes += bytes
+          return unless entry.passing
+
+          @passing += sign
+          @passing_bytes += bytes
         end
       end
     end

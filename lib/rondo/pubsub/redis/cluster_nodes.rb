@@ -69,7 +69,7 @@ module Rondo
         end
 
         def check_version(reply)
-          raise Link::Refused, "INFO: #{reply.message}" if reply.is_a?(Replies::Refusal)
+          raise Link.refusal(reply, "INFO: ") if reply.is_a?(Replies::Refusal)
 
           @is_sharded = reply.to_s[/^redis_version:(\d+)/, 1].to_i >= 7
         end

@@ -19,6 +19,9 @@ module Rondo
         Asked = Struct.new(:word, :begins_at, :block)
 
         PEER = "Redis"
+        # It does not take who we are, or has no such database.
+        DENIED = /\A(?:(?:WRONGPASS|NOAUTH|NOPERM|DENIED)\ |
+                      ERR\ (?:invalid\ password|Client\ sent\ AUTH|AUTH\ <password>|(?:invalid\ )?DB\ index))/ix
 
         # @param config [RedisClient::Config]
         # @param timeout [Numeric] seconds to open it, and for each reply
@@ -82,6 +85,14 @@ module Rondo
           message.partition(/,? with args/).first
         end
 
+        # @param reply [Replies::Refusal]
+        # @param before [String] goes before what it says
+        # @return [Refused] to be raised
+        def self.refusal(reply, before = "")
+          kind = DENIED.match?(reply.message) ? Denied : Refused
+          kind.new("#{before}#{without_words(reply.message)}")
+        end
+
         private
 
         def place
@@ -113,7 +124,7 @@ module Rondo
 
         def expect(words)
           ask(words) do |reply|
-            raise Refused, Link.without_words(reply.message) if reply.is_a?(Replies::Refusal)
+            raise Link.refusal(reply) if reply.is_a?(Replies::Refusal)
 
             yield if block_given?
           end

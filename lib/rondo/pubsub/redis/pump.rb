@@ -62,7 +62,8 @@ module Rondo
           links.compact.each(&:turn)
           @outage.over(@place.found) if whole?
         rescue Link::Broken => e
-          give_up_links(e.message, e.is_a?(Link::Refused) && !@place.elsewhere?(e.message))
+          is_answer = e.is_a?(Link::Refused) && !@place.elsewhere?(e.message)
+          give_up_links(e.message, is_answer, is_denied: e.is_a?(Link::Denied))
         rescue StandardError => e
           give_up_links("#{e.message} (#{e.class})")
         end
@@ -79,7 +80,7 @@ module Rondo
         end
 
         # One without the other is of no use.
-        def give_up_links(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
+        def give_up_links(reason, is_answer = false, **how) # rubocop:disable Style/OptionalBooleanParameter
           links.each { |link| link&.close }
           @mutex.synchronize do
             @subscriptions.forget_link
@@ -89,7 +90,7 @@ module Rondo
           end
           @commands = @listener = nil
           @place.gone(reason)
-          @outage.begin(@place.explain(reason), is_answer)
+          @outage.begin(@place.explain(reason), is_answer, **how)
         end
 
         def whole?

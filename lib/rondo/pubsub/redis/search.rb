@@ -35,14 +35,16 @@ module Rondo
         def find
           @node = nil
           answers, failures = [[], []]
+          how = Link::Denied
           candidates.first(ASKED).each do |server|
             return found!(ask(server))
           rescue Link::Broken => e
             reason = e.message[0, REASON_MAX]
             is_answer = e.is_a?(Link::Refused) && !elsewhere?(reason)
+            how = Link::Refused unless e.is_a?(Link::Denied)
             is_answer ? answers << reason : failures << "#{Address.text(*server)}: #{reason}"
           end
-          give_up(answers, failures)
+          give_up(answers, failures, how)
         end
 
         # @see Place#link
@@ -62,8 +64,8 @@ module Rondo
         private
 
         # The same every time, whoever was asked first: the log has one line for each reason.
-        def give_up(answers, failures)
-          raise Link::Refused, "#{lost}: #{answers.uniq.sort.join("; ")}" if answers.any?
+        def give_up(answers, failures, how)
+          raise how, "#{lost}: #{answers.uniq.sort.join("; ")}" if answers.any?
 
           raise Link::Broken, "#{lost}: #{failures.sort.join("; ")}"
         end
@@ -88,7 +90,7 @@ module Rondo
         end
 
         def check_role(reply)
-          raise Link::Refused, "ROLE: #{reply.message}" if reply.is_a?(Replies::Refusal)
+          raise Link.refusal(reply, "ROLE: ") if reply.is_a?(Replies::Refusal)
           return if reply.is_a?(Array) && reply.first == "master"
 
           raise Link::Broken, "#{Address.text(*@node)} is not a master now"
@@ -105,7 +107,7 @@ module Rondo
           answers = []
           link.ask(words) { |reply| answers << reply }
           turn(link, limit) while answers.empty?
-          raise Link::Refused, answers.first.message if answers.first.is_a?(Replies::Refusal)
+          raise Link.refusal(answers.first) if answers.first.is_a?(Replies::Refusal)
 
           answers.first
         ensure

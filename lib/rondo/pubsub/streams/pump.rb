@@ -48,7 +48,7 @@ module Rondo
         private
 
         def check(reply)
-          raise Redis::Link::Refused, reply.message if reply.is_a?(Redis::Replies::Refusal)
+          raise Redis::Link.refusal(reply) if reply.is_a?(Redis::Replies::Refusal)
         end
 
         # An answer, or Redis says by itself that this node does not have the slot any more.
@@ -105,7 +105,7 @@ module Rondo
         end
 
         def check(reply)
-          raise Redis::Link::Refused, reply.message if reply.is_a?(Redis::Replies::Refusal)
+          raise Redis::Link.refusal(reply) if reply.is_a?(Redis::Replies::Refusal)
         end
 
         # A Redis that cannot keep streams is not there.
@@ -113,7 +113,7 @@ module Rondo
           super && @unchecked.zero?
         end
 
-        def give_up_links(reason, is_answer = false) # rubocop:disable Style/OptionalBooleanParameter
+        def give_up_links(...)
           super
           @mutex.synchronize do
             @tracks.forget_link

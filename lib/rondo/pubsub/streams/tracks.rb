@@ -228,7 +228,7 @@ module Rondo
 
         def ask_script(commands, script, keys, arguments)
           commands.ask(Scripts.call(script, keys, arguments)) do |reply|
-            raise Redis::Link::Refused, reply.message if reply.is_a?(Redis::Replies::Refusal)
+            raise Redis::Link.refusal(reply) if reply.is_a?(Redis::Replies::Refusal)
 
             yield reply
           end

@@ -14,16 +14,16 @@ class CopiesTest < Minitest::Test
 
   # A stream, its requests and what they get.
   class Peer
-    attr_reader :asked, :pages, :given, :said
+    attr_reader :asked, :pages, :given, :said, :others
     attr_accessor :takes
 
     def initialize
-      @asked, @pages, @open, @given, @said = Array.new(5) { [] }
+      @asked, @pages, @open, @given, @said, @others = Array.new(6) { [] }
       @track = Nats::Track.new(9)
       @takes = true
     end
 
-    def track(channel) = (@track if channel == "x")
+    def track(channel) = (@track if channel == "x" || @others.include?(channel))
     def ask(subject, _data = "", &block) = @asked << [subject, block]
     def send_to(_subject, data, name) = @pages << [name, JSON.parse(data)]
     def shut(name) = @open.delete(name)
@@ -139,7 +139,52 @@ class CopiesTest < Minitest::Test
     assert_raises(Nats::Link::Refused) { @peer.answer("error" => { "code" => 503, "none" => true }) }
   end
 
+  # The copy ends with the newest messages, and says from where on it is whole.
+  def test_what_comes_while_a_copy_is_read_has_a_limit
+    deliver(3, 1)
+    (4..9).each { |id| come(id, 6 << 20) }
+    finish
+    _, floor, *, items = @peer.given.last
+    assert_equal [7, [8, 9]], [floor, items.map(&:id)]
+  end
+
+  def test_one_message_is_taken_however_long_it_is
+    [8, 9].each { |id| come(id, 20 << 20) }
+    finish
+    assert_equal [8, [9]], @peer.given.last.values_at(1, -1).then { |floor, items| [floor, items.map(&:id)] }
+  end
+
+  def test_all_that_comes_meanwhile_has_a_limit_together
+    begin_others(%w[a b c d e])
+    %w[a b c d e].each { |channel| come(1, 15 << 20, channel) }
+    assert_equal %w[c1 c2 c3 c4 c5], @peer.open, "the fifth one waits"
+    assert_equal 0, @peer.given.size
+    @now += @copies.pause
+    @copies.ask(@peer)
+    assert_equal "c7", @peer.open.last
+  end
+
+  # The oldest one must end, or none would.
+  def test_the_oldest_copy_goes_on
+    begin_others(%w[a b c d])
+    %w[a b c d x].each { |channel| come(1, 16 << 20, channel) }
+    finish("c1")
+    assert_equal %w[x], @peer.given.map(&:first)
+  end
+
   private
+
+  def begin_others(channels)
+    channels.each do |channel|
+      @peer.others << channel
+      @copies.want(channel)
+      begin_copy
+    end
+  end
+
+  def come(id, bytes, channel = "x")
+    @copies.came(Rondo::PubSub::RedisStreams::Item.new(channel, 0, 0, id, "t", "text"), bytes)
+  end
 
   def begin_copy
     @copies.ask(@peer)
@@ -151,12 +196,12 @@ class CopiesTest < Minitest::Test
     true
   end
 
-  def deliver(number, pending)
-    @copies.take(Nats::Message.new("rondo.s.x", @peer.open.last, "$JS.ACK.s.c.1.#{number}.#{number}.#{number * 1000}.#{pending}", {}, "text"))
+  def deliver(number, pending, name = @peer.open.last)
+    @copies.take(Nats::Message.new("rondo.s.x", name, "$JS.ACK.s.c.1.#{number}.#{number}.#{number * 1000}.#{pending}", {}, "text"))
   end
 
-  def finish
-    deliver(1, 0)
+  def finish(name = @peer.open.last)
+    deliver(1, 0, name)
     @peer.answer(INFO)
   end
 end

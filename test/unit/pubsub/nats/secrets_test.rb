@@ -19,7 +19,7 @@ class SecretsTest < Minitest::Test
     "redis+cluster://:secret@h:0,:secret@i" => "redis+cluster://i", "redis://[::1]:6379/2" => "redis://[::1]:6379/2",
     "redis://h:99999,i:x" => "redis://h:99999,i:...", "nats://a:secret\n@h" => "nats://h", "foo" => "foo", "" => "", "\xff" => "\ufffd"
   }.freeze
-  ADDRESSES = ["nats://a:secret@h h", "http://a:secret@h", "a:secret@h", "nats:///a:secret@h", "redis://a:se/secret@h", "nats://a:secret"].freeze
+  ADDRESSES = ["redis:/a:secret@h", "redis://a:se\"secret@h", "nats://a:secret@h h", "http://a:secret@h", "a:secret@h", "nats:///a:secret@h", "redis://a:se/secret@h", "nats://a:secret"].freeze
 
   def test_an_address_that_is_none_is_shown_without_a_password
     SHOWN.each { |url, shown| assert_equal shown, Rondo::PubSub::Queued.without_secrets(url), url }
