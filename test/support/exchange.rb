@@ -165,6 +165,8 @@ class ExchangeLoop
       @active.each(&:expire)
       collect
     end
+  ensure
+    @active.each { |exchange| exchange.socket.close } # of a test that took too long: the server need not wait for them
   end
 
   private

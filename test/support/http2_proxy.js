@@ -43,8 +43,9 @@ class Pair {
     this.session.destroyed || this.session.close();
   }
 
+  // Only TCP has a reset.
   break() {
-    this.client.resetAndDestroy();
+    this.client.remoteFamily ? this.client.resetAndDestroy() : this.client.destroy();
     this.session.destroy();
   }
 
