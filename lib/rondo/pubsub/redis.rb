@@ -102,7 +102,7 @@ module Rondo
         is_passing = passing?(channel)
         return false if is_passing && away?
 
-        push(["PUBLISH", channel, message], true, block && told_by(block), is_passing)
+        push(["PUBLISH", channel, message], true, block && told_by(block), is_passing: is_passing)
       end
 
       # @return [Boolean] see {Engine#confirms?}
@@ -159,7 +159,7 @@ module Rondo
         Pump.new(@place, @outbox, @subscriptions, @mutex, outage: @outage, **@terms, &)
       end
 
-      def push(words, publish, block = nil, is_passing = false)
+      def push(words, publish, block = nil, is_passing: false)
         bytes = Link.encode(words)
         return false if publish && bytes.bytesize + RETURN_EXTRA > @terms[:reply_max]
 

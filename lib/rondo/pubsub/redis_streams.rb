@@ -82,7 +82,7 @@ module Rondo
 
         # What looks like a message of a stream is packed, so that nobody can pretend.
         message = "\0rondo 0 0 0 #{kind_of(message)}\n".b << message.b if message.b.start_with?(Tracks::MAGIC)
-        push(["PUBLISH", @keys.channel(channel), message], true, block && told_by(block), is_passing)
+        push(["PUBLISH", @keys.channel(channel), message], true, block && told_by(block), is_passing: is_passing)
       end
 
       # The hub wants the newest messages of a channel.
