@@ -40,6 +40,7 @@ struct rd_hold {
     uint64_t end_ms;   /* of the hold */
     bool is_full;
     bool is_over; /* does not wait for the callback that runs */
+    bool is_live; /* nor does one that waits for queues alone */
 };
 
 void rd_holds_init(rd_holds *holds, rd_channels *channels, rd_loop *loop) {
@@ -246,7 +247,8 @@ static void release(rd_hold *hold, bool gives) {
 
 static bool waits_for_callback(const rd_hold *hold) {
     const rd_endpoint *endpoint = hold->endpoint;
-    return !hold->is_over && rd_endpoint_ops_of(endpoint)->has_ids && endpoint->source.is_handling;
+    return !hold->is_over && !hold->is_live && rd_endpoint_ops_of(endpoint)->has_ids &&
+           endpoint->source.is_handling;
 }
 
 void rd_hold_settle(rd_hold *hold) {
@@ -331,6 +333,7 @@ rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms)
 }
 
 void rd_hold_join(rd_hold *hold, rd_hold_wait *wait) {
+    hold->is_live = false;
     wait->part.first = hold->count;
     rd_ring_append(&hold->waits, &wait->in_hold);
     rd_list_unlink(&hold->in_due);
@@ -338,4 +341,35 @@ void rd_hold_join(rd_hold *hold, rd_hold_wait *wait) {
 
 void rd_hold_leave(rd_hold *hold, rd_hold_wait *wait) {
     rd_ring_remove(&hold->waits, &wait->in_hold);
+}
+
+/* ---- the order of what is live ---- */
+
+/* The queue that is served now is one of those that are ready. The others may have messages that
+ * were published before this one, for this endpoint, too. */
+static void on_ordered(rd_subscriber *subscriber, rd_subscription *subscription,
+                       rd_message *message) {
+    rd_endpoint *endpoint = RD_CONTAINER(subscriber, rd_endpoint, subscriber);
+    rd_holds *holds = RD_CONTAINER(subscriber->kind, rd_holds, ordered);
+    const rd_fanout *fanout = &holds->channels->fanout;
+    const bool is_alone = fanout->ready.next->next == &fanout->ready;
+    if (endpoint->is_closing) return;
+    if (is_alone || message->id == 0) {
+        rd_endpoint_deliver(endpoint, message, subscription->as, (uintptr_t)subscription->with);
+        return;
+    }
+    rd_hold *hold = rd_hold_begin(holds, endpoint, RD_REPLAY_WAIT_MS);
+    hold->is_live = true;
+    on_message(subscriber, subscription, message);
+    if (rd_hold_of(endpoint) == hold) rd_hold_settle(hold);
+}
+
+void rd_hold_order(rd_holds *holds, rd_endpoint *endpoint) {
+    rd_hold *hold = rd_hold_of(endpoint);
+    const rd_subscriber_kind **kind =
+        hold != NULL ? &hold->kind_before : &endpoint->subscriber.kind;
+    if (*kind == &holds->ordered) return;
+    holds->ordered = **kind;
+    holds->ordered.on_message = on_ordered;
+    *kind = &holds->ordered;
 }

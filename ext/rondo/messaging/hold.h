@@ -12,6 +12,10 @@
  * and in the sum of all. An answer that finds too little room has its newest messages, and is a
  * gap. Where a live message finds no room, the answers that are due are given up, as gaps.
  *
+ * What is published in one moment for several channels waits in their queues, and these are emptied
+ * one after the other. So an endpoint with ids and several channels also holds what it gets while
+ * more than one queue has messages, until it has got all that was published before.
+ *
  * An endpoint without a hold does not know of this: a hold takes the place of `on_message` of its
  * subscriber. Under the loop lock.
  */
@@ -28,6 +32,7 @@ typedef struct rd_holds {
     rd_channels *channels;
     rd_loop *loop;
     rd_list due; /* those that are complete, while what was published before is still delivered */
+    rd_subscriber_kind ordered; /* of endpoints that get what is live by ascending id */
 } rd_holds;
 
 typedef struct rd_hold rd_hold;
@@ -58,6 +63,9 @@ static inline rd_hold *rd_hold_of(const rd_endpoint *endpoint) {
 /* Begins a hold, unless there is one. It ends after `wait_ms`, or by rd_hold_settle(). From
  * RD_REPLAY_WAIT_MS on it does not wait for the callback. */
 rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms);
+
+/* From now on the endpoint gets live messages by ascending id over all its channels. */
+void rd_hold_order(rd_holds *holds, rd_endpoint *endpoint);
 
 /* The hold waits for an answer; it does not any more. */
 void rd_hold_join(rd_hold *hold, rd_hold_wait *wait);

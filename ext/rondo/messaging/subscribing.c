@@ -30,7 +30,12 @@ static int subscribe_now(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name
                          const rd_pubsub_terms *terms, bool is_afresh) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a number of the application's, never followed
     const rd_subscribe_terms how = {terms->as, (void *)terms->block, is_afresh};
-    return rd_channels_subscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern, &how);
+    rd_subscriber *subscriber = &endpoint->subscriber;
+    const int code = rd_channels_subscribe(&pubsub->channels, subscriber, name, is_pattern, &how);
+    if (subscriber->count > 1 && rd_endpoint_ops_of(endpoint)->has_ids) {
+        rd_hold_order(&pubsub->holds, endpoint);
+    }
+    return code;
 }
 
 static rd_hold *begin_hold(rd_pubsub *pubsub, rd_endpoint *endpoint) {
