@@ -46,6 +46,7 @@ module Simulate
     ["a hole before what is held is none", TRACKS, "holes_of(items)) if", "holes_of(in_order(@filled))) if"],
     ["what was not read has holes", TRACKS, "last = @ends.to_h { |channel, _| [channel, @tracks[channel].last] }", "last = @tracks.transform_values(&:last)"],
     ["only one page is read", TRACKS, "          return @wanted[track.channel] = found.last.first.to_i if more == 1\n", ""],
+    ["the answer for a channel that was forgotten counts", TRACKS, "          return unless @tracks[track.channel].equal?(track)\n\n          found.each", "          found.each"],
     ["what the hub does not take is lost", TRACKS, "@is_blocked = !@outlet.item(item)", "@outlet.item(item)"],
     ["what is read of a connection that is lost stays", TRACKS, "          @reading = {}.compare_by_identity\n", "          @reading ||= {}.compare_by_identity\n"],
     # ---- copies ----
@@ -83,17 +84,17 @@ module Simulate
     ["a replay may lack the oldest messages", HUB, "since != 0 && since < record.floor ? :gap : :whole", ":whole"],
     ["a replay has the last message again", HUB, "if id > since }", "if id >= since }"],
     ["a copy is given to who has seen more", HUB, "return true if topic.nil? || since <= topic.known || since <= record.last_id", "return true"],
+    ["a gap is not remembered", HUB, "      record.floor = [record.floor, id].max if record\n", ""],
     # ---- what is held back for a client, in the model: test_hold.c notices it in the core ----
     ["the answers for a client come one after the other", CLIENTS, "return if @waits.positive?", "return if @held.empty?"],
     ["what is held is given in the order in which it came", CLIENTS, "@held.sort_by.with_index { |event, index| [event[2], index] }", "@held"],
     ["a channel that nobody wants is still kept", HUB, "      @to_engine << [:unsubscribe, channel]\n      forget(channel)", "      @to_engine << [:unsubscribe, channel]"]
   ].map { |row| Mutation.new(*row) }.freeze
 
-  # Those that no history notices yet, or that change nothing: nobody knows.
+  # Those that no history of the first 4,000 notices. The first two may change nothing: nobody knows.
   OPEN = [
     ["what is held is given while something is read", TRACKS, "          @is_blocked = false if lacking? # it is sorted with what is read\n", ""],
-    ["the answer for a channel that was forgotten counts", TRACKS, "          return unless @tracks[track.channel].equal?(track)\n\n          found.each", "          found.each"],
     ["a copy has what did not come yet", TRACKS, "          items.select! { |item| item.id <= track.last }\n", ""],
-    ["a gap is not remembered", HUB, "      record.floor = [record.floor, id].max if record\n", ""]
+    ["a reset among live messages has an id", CLIENTS, "return if type == :reset || !id.positive?", "return unless id.positive?"]
   ].map { |row| Mutation.new(*row) }.freeze
 end

@@ -53,6 +53,20 @@ class StreamsBackTest < StreamsCase
     @both.each { |each| each.read_until { each.resets == 1 } }
   end
 
+  # One of the channels has no message afterwards.
+  def test_a_redis_that_lost_all_is_told_of_each_channel
+    stream = reader(@pair.first, "kept:x", "kept:y")
+    wait_for_subscribers("kept:y", 1)
+    publish(@pair.first, "kept:y", "y1")
+    stream.read_until { stream.seen == ["y1"] }
+    cut(0)
+    @redis.cli("FLUSHALL")
+    mend(0)
+    publish(@pair.last, "kept:y", "y2")
+    stream.read_until { stream.seen == %w[y1 y2] && stream.resets == 2 }
+    @both.first.read_until { @both.first.resets == 1 }
+  end
+
   # Clients that miss nothing are not told anything.
   def test_a_redis_that_lost_nothing
     [0, 1].each { |index| cut(index) }

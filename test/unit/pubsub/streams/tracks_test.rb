@@ -86,6 +86,27 @@ class StreamsTracksTest < Minitest::Test
     assert_equal [nil, nil, nil, "1"], @server.order.map(&:text)
   end
 
+  # What it had given before it was read is all here, but who comes back later misses it.
+  def test_a_redis_that_lost_all_while_it_is_connected_is_told
+    follow("x")
+    publish("x", "1")
+    calm
+    @redis.now += 1000
+    @redis.flush
+    publish("x", "2")
+    calm
+    assert_equal ["1", nil, "2"], texts("x")
+  end
+
+  def test_a_channel_that_was_not_read_is_read_before_a_gap_is_told
+    follow("x", "y")
+    publish("y", "y1", "y2")
+    publish("x", "x1", "x2")
+    lose("y1", "x1")
+    calm
+    assert_equal %w[y1 y2 x1 x2], @server.order.map(&:text)
+  end
+
   # Both messages of x came live while it was read, and then were trimmed.
   def test_what_is_missing_before_a_message_that_is_held_is_told_in_its_turn
     follow("x", "y")
