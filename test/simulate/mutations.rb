@@ -11,6 +11,7 @@ module Simulate
   TRACKS = "lib/rondo/pubsub/streams/tracks.rb"
   PUBLISHER = "lib/rondo/pubsub/streams/publisher.rb"
   PUMP = "lib/rondo/pubsub/streams/pump.rb"
+  REDIS_PUMP = "lib/rondo/pubsub/redis/pump.rb"
   SCRIPTS = "lib/rondo/pubsub/streams/scripts.rb"
   MODEL = "test/support/streams_model.rb"
   HUB = "test/simulate/hub.rb"
@@ -56,16 +57,16 @@ module Simulate
     # ---- publishing ----
     ["a message does not wait for the one before it", PUBLISHER, "before = @sent", "before = -1"],
     ["a new connection goes on where the old one was", PUBLISHER, "        def forget_link\n          @sent = @written", "        def forget_link\n          @sent"],
-    ["Redis does not learn what a publisher has answers to", PUBLISHER, "entry.bytes, @written]", "entry.bytes, -1]"],
+    ["Redis does not learn what a publisher has answers to", PUBLISHER, "entry.bytes, @written, ", "entry.bytes, -1, "],
     ["Redis does not learn the highest id", PUBLISHER, "words = [@tracks.seen,", "words = [0,"],
-    ["a refused message is not sent again", PUMP, "            @outbox.put_back(@refused) if @refused\n", ""],
-    ["a refused message goes last", PUMP, "@outbox.put_back(@refused) if @refused", "@outbox.instance_variable_get(:@waiting).push(@refused) if @refused"],
+    ["a refused message is not sent again", REDIS_PUMP, "            @outbox.put_back(@refused) if @refused\n", ""],
+    ["a refused message goes last", REDIS_PUMP, "@outbox.put_back(@refused) if @refused", "@outbox.instance_variable_get(:@waiting).push(@refused) if @refused"],
     # ---- scripts, in the model ----
     ["a message is written twice", MODEL, "      return 0 if written >= number.to_i\n", ""],
     ["a message is written before the one before it", MODEL, "      return Refusal.new(\"EARLY\") if written < before.to_i && before.to_i > confirmed.to_i\n", ""],
     ["ids do not ascend when the clock goes back", MODEL, "id = [@now, @clock + 1, known.to_i + 1].max", "id = [@now, known.to_i + 1].max"],
     ["a message does not name the one before it", MODEL, "[@last[channel], last.to_i].max", "0"],
-    ["a Redis that lost all has the life of before", MODEL, "@clock = @began = [@now, @clock + 1, known + 1].max", "@clock = @began = 1"],
+    ["a Redis that lost all has the life of before", MODEL, "      @clock = @began = [@now, @clock + 1, known + 1].max\n    end", "      @clock = @began = 1\n    end"],
     # ---- scripts, in Redis: the test of the model notices them ----
     ["the script writes twice", SCRIPTS, "if written >= number then return 0 end", ""],
     ["the script lets a message overtake", SCRIPTS, "if written < before and before > tonumber(ARGV[10])", "if false"],
