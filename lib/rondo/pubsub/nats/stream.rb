@@ -17,7 +17,7 @@ require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/awaited"
 require "rondo/pubsub/nats/copies"
 require "rondo/pubsub/nats/wish"
-require "rondo/pubsub/streams/tracks"
+require "rondo/pubsub/queued/kept"
 
 module Rondo
   module PubSub
@@ -27,7 +27,7 @@ module Rondo
       class Kept < Entry
         # @return [String]
         attr_accessor :channel
-        # @return [RedisStreams::Terms]
+        # @return [Queued::Terms]
         attr_accessor :terms
         # @return [String] "t" for text, "b" for binary
         attr_accessor :kind
@@ -37,7 +37,7 @@ module Rondo
 
       # How far a channel was delivered here.
       # @!attribute last [Integer] id of the message that was delivered last
-      # @!attribute recent [Array<RedisStreams::Item>, nil] messages that came while its copy was read
+      # @!attribute recent [Array<Queued::Item>, nil] messages that came while its copy was read
       # @!attribute gap [Integer, nil] up to where messages are lost, as was told last
       # @api private
       Track = Struct.new(:last, :recent, :gap)
@@ -99,7 +99,7 @@ module Rondo
           @copies.want(channel)
         end
 
-        # @param terms [RedisStreams::Terms]
+        # @param terms [Queued::Terms]
         # @return [void]
         def keep(terms)
           @is_unknown = true if @wish.keep(terms)
@@ -412,7 +412,7 @@ module Rondo
         def tell_gaps
           @gaps.delete_if do |channel, id|
             track = @tracks[channel] or next true
-            @outlet.item(RedisStreams::Item.new(channel, 0, 0, id)) and track.gap = id
+            @outlet.item(Queued::Item.new(channel, 0, 0, id)) and track.gap = id
           end
           @gaps.empty?
         end

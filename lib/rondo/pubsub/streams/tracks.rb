@@ -14,15 +14,12 @@
 # with one id.
 # SPDX-License-Identifier: MIT
 
+require "rondo/pubsub/queued/kept"
 require "rondo/pubsub/streams/scripts"
 
 module Rondo
   module PubSub
     class RedisStreams < Redis
-      # A message of a stream, or the notice of a gap (text is nil).
-      # @api private
-      Item = Struct.new(:channel, :began, :previous, :id, :kind, :text)
-
       # A channel. `last`: delivered up to here; nil: nothing is owed yet. `number`: of its subscription. `recent`: live
       # ones while a copy is read. `newest`: the last message; `last` may be a time between two. `tries`: how often it
       # was read since then because a message was missing.
@@ -171,7 +168,7 @@ module Rondo
           text = head.post_match
           return [channel, text_of(text, head[4])] if head[3] == "0"
 
-          item = Item.new(channel, head[1].to_i, head[2].to_i, head[3].to_i, head[4], text)
+          item = Queued::Item.new(channel, head[1].to_i, head[2].to_i, head[3].to_i, head[4], text)
           see(item.id)
           begin_before(item)
           (!held? && deliver(item)) || hold(item)
@@ -288,7 +285,7 @@ module Rondo
           whole = found.reject { |id, *| id.to_i < began.to_i } # what is older is part of the gap
           note_holes(track.channel, after, began.to_i, whole, more.zero? ? last.to_i : 0)
           whole.each do |id, previous, kind, text|
-            @filled << Item.new(track.channel, began.to_i, previous.to_i, id.to_i, kind, text)
+            @filled << Queued::Item.new(track.channel, began.to_i, previous.to_i, id.to_i, kind, text)
           end
           @wanted[track.channel] = found.last.first.to_i if more == 1
         end
@@ -298,7 +295,7 @@ module Rondo
           floor = began > after ? began : 0
           [*found, [nil, last]].each do |id, previous, *|
             floor = [floor, previous.to_i].max if previous.to_i > after
-            @filled << Item.new(channel, began, 0, floor) if floor.positive?
+            @filled << Queued::Item.new(channel, began, 0, floor) if floor.positive?
             floor = 0
             after = id.to_i
           end
@@ -358,7 +355,7 @@ module Rondo
           track.tries += 1
           return !want(track.channel) if track.tries <= READS
 
-          deliver(Item.new(item.channel, item.began, 0, [item.previous, item.began].max))
+          deliver(Queued::Item.new(item.channel, item.began, 0, [item.previous, item.began].max))
         end
 
         # ---- copies for the hub ----
@@ -410,7 +407,7 @@ module Rondo
         def give_copy(track, reply)
           began, clock, now, last, _more, found = reply
           items = found.reverse.map do |id, previous, kind, text|
-            Item.new(track.channel, 0, previous.to_i, id.to_i, kind, text)
+            Queued::Item.new(track.channel, 0, previous.to_i, id.to_i, kind, text)
           end
           items.select! { |item| item.id <= track.last }
           newest = items.last&.id || 0
