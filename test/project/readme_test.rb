@@ -45,6 +45,8 @@ class ReadmeTest < Minitest::Test
     "bin/rondo -C examples/publishing/rondo.rb -S publishing.state examples/publishing/config.ru" => "test/integration/control/publishing_example_test.rb",
     "bin/rondo examples/sinatra/config.ru" => "test/apps/examples_test.rb",
     "bin/rondo examples/recipes/app/config.ru" => "test/recipes/platforms_test.rb",
+    "bin/rondo -C examples/recipes/machines/config/rondo.rb examples/recipes/machines/config.ru" =>
+      "test/recipes/machines_test.rb",
     "bin/rondo examples/rails_push.ru" => "test/apps/examples_test.rb"
   }.freeze
 

@@ -184,7 +184,7 @@ module Simulate
     end
 
     def terms(channel)
-      (@terms ||= {})[channel] ||= Streams::Terms.new(@sizes[channel], @ttls[channel])
+      (@terms ||= {})[channel] ||= Rondo::PubSub::Queued::Terms.new(@sizes[channel], @ttls[channel])
     end
 
     # The next engine of a hub that never had a message does not know where clients are.

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 # A client goes on at another server where it was, without a gap and without a double. Who includes it has
-# `lose_everything`, with the servers.
+# `lose_everything`, with the servers, and `reads`, how often the store was asked; READS_OF_A_COPY are one copy's.
 module Resuming
   def test_a_client_of_one_server_resumes_at_another
     a = server
@@ -47,6 +47,17 @@ module Resuming
     assert_equal %w[x1 x2 y1 y2], reader.seen.sort
     assert_equal %w[y1 y2], other.seen
     assert_equal 0, reader.resets
+  end
+
+  def test_many_clients_that_come_back_cost_few_reads
+    a, reader = server_with_reader("0")
+    publish_in_turn(a, "kept:x", 1..60)
+    b = server
+    before = reads
+    crowd = Array.new(50) { reader(b, "kept:x", after: reader.last_id) }
+    crowd.each { |each| each.read_until { each.seen.size == 60 } }
+    assert_equal [(1..60).map(&:to_s)], crowd.map(&:seen).uniq
+    assert_includes 1..self.class::READS_OF_A_COPY, reads - before
   end
 
   # It is of another installation, or of another program.

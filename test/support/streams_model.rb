@@ -250,7 +250,7 @@ module StreamsModel
   # An engine: tracks, a publisher and what its hub got.
   class Server
     KEYS = Scripts::Keys.new(nil)
-    TERMS = Streams::Terms.new(1000, 0)
+    TERMS = Rondo::PubSub::Queued::Terms.new(1000, 0)
 
     # What the hub got of a channel since it was followed. `owed`: what came after is owed.
     Followed = Struct.new(:channel, :owed, :items)

@@ -263,6 +263,14 @@ static VALUE core_subscribe(VALUE self, VALUE channel, VALUE pattern, VALUE as, 
     return key;
 }
 
+/* A signed name of a channel was refused. Any thread. */
+static VALUE core_note_signed_refused(VALUE self) {
+    const rd_binding *binding = rd_binding_of(self);
+    if (rd_is_forked(binding)) return Qnil;
+    atomic_fetch_add_explicit(&binding->server->score->signed_refused, 1, memory_order_relaxed);
+    return Qnil;
+}
+
 /* Calls the block when first subscribers of channels have come or last ones gone: `change` says
  * which. @return [Integer] for core_unsubscribe */
 static VALUE core_observe(VALUE self, VALUE block) {
@@ -349,6 +357,7 @@ void rd_init_core_channels(VALUE core) {
     rb_define_method(core, "subscribe", core_subscribe, 6);
     rb_define_method(core, "unsubscribe", core_unsubscribe, 1);
     rb_define_method(core, "observe", core_observe, 1);
+    rb_define_method(core, "note_signed_refused", core_note_signed_refused, 0);
     rb_define_method(core, "change", core_change, 0);
     rb_define_method(core, "keep", core_keep, 5);
 }

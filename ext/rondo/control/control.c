@@ -33,13 +33,15 @@ struct rd_control {
     bool is_public;  /* some listener is reachable from other machines */
     bool is_leaving; /* the server stops soon, and should get no new clients */
     bool running;
+    uint64_t refusal_said_ms; /* 0: no refusal was said yet */
     pthread_t thread;
     rd_commands commands;
     rd_certificate_list certificates;
     rd_live *live; /* NULL: there is no server */
 };
 
-#define WATCH_S_MOST 60
+#define WATCH_S_MOST     60
+#define REFUSAL_QUIET_MS 60000
 
 /* ---- pages ---- */
 
@@ -219,6 +221,17 @@ static bool is_page_of_browser(const rd_control *control, rd_slice path,
            rd_slice_starts_with(rd_request_header_value(request, accept), RD_SLICE("text/html"));
 }
 
+/* Whoever tries tokens fills no log. */
+static void refuse(rd_control *control, rd_request *request, const char *why) {
+    const uint64_t now_ms = control->server->loop.now_ms, said_ms = control->refusal_said_ms;
+    control->report.refused++;
+    if (said_ms == 0 || now_ms - said_ms >= REFUSAL_QUIET_MS) {
+        control->refusal_said_ms = now_ms;
+        (void)rd_commands_send(&control->commands, "refused");
+    }
+    rd_reply_error(request, 403, why);
+}
+
 static void handle(rd_control *control, rd_request *request) {
     rd_slice path = rd_request_slice(request, request->head.path);
     if (path.len > 0 && path.ptr[0] == '/') path = rd_slice_of(path.ptr + 1, path.len - 1);
@@ -231,7 +244,7 @@ static void handle(rd_control *control, rd_request *request) {
     if (why != NULL && control->token != NULL && is_page_of_browser(control, path, request)) {
         rd_reply_ask_password(request);
     } else if (why != NULL) {
-        rd_reply_error(request, 403, why);
+        refuse(control, request, why);
     } else if (page == NULL && verb < 0) {
         rd_reply_error(request, 404, "Unsupported action");
     } else if (!rd_access_has_method(request, methods)) {

@@ -6,9 +6,9 @@
  * application, or all of Ruby, is stuck.
  *
  * What only the process can do is sent to the process through a socket, as lines "ID VERB\n"; ID 0
- * wants no answer. "ID publish MS\n" waits for the engine, so many milliseconds at most. An answer
- * comes back as "ID STATUS LENGTH\n" and LENGTH bytes of JSON. The process fetches the body of a
- * request by its ID.
+ * wants no answer. "0 refused\n" says that a request was answered 403, once a minute at most. "ID
+ * publish MS\n" waits for the engine, so many milliseconds at most. An answer comes back as "ID
+ * STATUS LENGTH\n" and LENGTH bytes of JSON. The process fetches the body of a request by its ID.
  */
 #ifndef RD_CONTROL_CONTROL_H
 #define RD_CONTROL_CONTROL_H

@@ -147,6 +147,10 @@ static void add_server(const rd_report *report, rd_buffer *text) {
     begin(text, "certificate_expiry_time_seconds", "gauge",
           "when a certificate of a listener expires, since the epoch");
     rd_certificate_list_metrics(report->certificates, "certificate_expiry_time_seconds", text);
+    begin(text, "control_refused_total", "counter",
+          "requests that the control server refused with 403: a wrong or missing token, or a page "
+          "of another site");
+    rd_text_add(text, "rondo_control_refused_total %" PRIu64 "\n", report->refused);
 }
 
 void rd_report_metrics(const rd_report *report, rd_buffer *text) {

@@ -250,6 +250,7 @@ void rd_report_stats(const rd_report *report, rd_buffer *text) {
     }
     add_queues(report, text);
     rd_certificate_list_stats(report->certificates, rd_clock_wall_seconds(), text);
+    rd_text_add(text, ",\"control_refused\":%" PRIu64, report->refused);
     if (report->cluster) add_memory(report, text);
     add_bounds(text);
     rd_views_add_bounds(text);

@@ -27,6 +27,7 @@ typedef struct rd_report {
     int64_t started_s;                       /* since the epoch */
     uint64_t master_bytes;                   /* memory of processes that have no row */
     uint64_t mold_bytes;
+    uint64_t refused; /* requests of the control server itself, with 403 */
     bool cluster;
     uint32_t room; /* most workers: rows i and i + room belong to one worker, while a new process of
                     * it takes over */

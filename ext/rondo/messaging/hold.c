@@ -14,10 +14,10 @@
 
 typedef struct held {
     rd_message *message; /* a reference; NULL: it was dropped */
-    uint64_t place;      /* its id. 0: what is missing */
+    uint64_t order;      /* its id, or that of the live message before it; 0: what is missing */
     uint64_t owner;
     uintptr_t block;
-    uint32_t number; /* in the order in which they came */
+    uint32_t arrival; /* in the order in which they came */
     rd_receive_as as;
     bool is_live;
 } held;
@@ -31,10 +31,10 @@ struct rd_hold {
     rd_list *waits;
     held *items;
     size_t count, capacity;
-    size_t memory;   /* of the items */
-    size_t counted;  /* of it, by the ledger */
-    uint64_t place;  /* of the live message that came last */
-    uint64_t number; /* of the queues of channels: what came before is waited for */
+    size_t memory;     /* of the items */
+    size_t counted;    /* of it, by the ledger */
+    uint64_t last_id;  /* of the live message that came last */
+    uint64_t sequence; /* of the queues of channels: what came before is waited for */
     rd_list in_due;
     rd_timer deadline; /* of the callback, then of the hold */
     uint64_t end_ms;   /* of the hold */
@@ -93,7 +93,7 @@ static bool make_room(rd_hold *hold, const rd_message *message, bool is_live, ui
     return true;
 }
 
-/* The place in the table stays. */
+/* Its row of the table stays. */
 static void drop(rd_hold *hold, held *item) {
     rd_message *message = item->message;
     if (message == NULL) return;
@@ -111,7 +111,7 @@ static void append(rd_hold *hold, const held *item) {
     }
     held *added = &hold->items[hold->count];
     *added = *item;
-    added->number = (uint32_t)hold->count++;
+    added->arrival = (uint32_t)hold->count++;
     rd_message_ref(added->message);
     hold->of_endpoint.bytes += bytes_of(added->message, added->is_live);
     hold->memory += memory_of(added->message);
@@ -136,7 +136,7 @@ void rd_hold_add(rd_hold *hold, rd_hold_part *part, rd_message *message) {
         if (!drop_oldest(hold, part)) return;
     }
     append(hold, &(held){.message = message,
-                         .place = message->id,
+                         .order = message->id,
                          .owner = part->owner,
                          .block = part->block,
                          .as = part->as});
@@ -177,7 +177,7 @@ static void refuse(rd_hold *hold) {
  * channels never do: the beat of Action Cable is one of them. */
 static bool passes(const rd_hold *hold, const rd_message *message) {
     if (message->id != 0) return false;
-    return hold->place == 0 || rd_channel_is_private(rd_message_channel(message));
+    return hold->last_id == 0 || rd_channel_is_private(rd_message_channel(message));
 }
 
 static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
@@ -201,9 +201,9 @@ static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
         refuse(hold);
         return;
     }
-    if (message->id != 0) hold->place = message->id;
+    if (message->id != 0) hold->last_id = message->id;
     append(hold, &(held){.message = message,
-                         .place = hold->place,
+                         .order = hold->last_id,
                          .owner = owner,
                          .block = block,
                          .as = as,
@@ -212,10 +212,10 @@ static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
 
 /* ---- the end ---- */
 
-static int by_place(const void *left, const void *right) {
+static int by_order(const void *left, const void *right) {
     const held *a = left, *b = right;
-    if (a->place != b->place) return a->place < b->place ? -1 : 1;
-    return a->number < b->number ? -1 : 1;
+    if (a->order != b->order) return a->order < b->order ? -1 : 1;
+    return a->arrival < b->arrival ? -1 : 1;
 }
 
 /* From here on the endpoint has no hold. */
@@ -233,7 +233,7 @@ static void detach(rd_hold *hold) {
 static void release(rd_hold *hold, bool gives) {
     rd_endpoint *endpoint = hold->endpoint;
     detach(hold);
-    if (gives && hold->count > 1) qsort(hold->items, hold->count, sizeof(held), by_place);
+    if (gives && hold->count > 1) qsort(hold->items, hold->count, sizeof(held), by_order);
     for (size_t i = 0; i < hold->count; i++) {
         const held *item = &hold->items[i];
         if (item->message == NULL) continue;
@@ -255,9 +255,9 @@ void rd_hold_settle(rd_hold *hold) {
     const rd_fanout *fanout = &hold->holds->channels->fanout;
     if (hold->waits != NULL || rd_list_is_linked(&hold->in_due)) return;
     if (waits_for_callback(hold)) return;
-    hold->number = fanout->sequence;
+    hold->sequence = fanout->sequence;
     if (!fanout->is_running &&
-        !rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->number)) {
+        !rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence)) {
         release(hold, true);
     } else {
         rd_list_append(&hold->holds->due, &hold->in_due);
@@ -269,7 +269,7 @@ void rd_holds_run(rd_holds *holds) {
     rd_list_init(&behind);
     for (rd_list *node; (node = rd_list_shift(&holds->due)) != NULL;) {
         rd_hold *hold = RD_CONTAINER(node, rd_hold, in_due);
-        if (rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->number)) {
+        if (rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence)) {
             rd_list_append(&behind, node);
         } else {
             release(hold, true);

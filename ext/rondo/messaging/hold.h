@@ -42,7 +42,7 @@ typedef struct rd_hold_part {
     uint64_t owner; /* rd_channels_hash() of its name */
     rd_receive_as as;
     uintptr_t block;
-    size_t first; /* no message of the answer is held before this place */
+    size_t first; /* no message of the answer is held before this index */
     bool is_cut;  /* there was no room for all of it */
 } rd_hold_part;
 

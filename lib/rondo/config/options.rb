@@ -317,7 +317,7 @@ module Rondo
           flag: "--redis-streams URL", group: :processes, help: "pub/sub between machines, with resume",
           env: %w[RONDO_REDIS_STREAMS], example: 'redis_streams "redis://localhost:6379"'),
       row(:redis_prefix, :text, nil, "text",
-          "of all names in that Redis; each application in one Redis has its own",
+          "with redis_streams, of all names in that Redis; each application in one Redis has its own",
           example: 'redis_prefix "shop"'),
       row(:redis_required, :switch, false, "bool",
           "do not start without that Redis, instead of trying to reach it again and again"),

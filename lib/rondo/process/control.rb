@@ -25,6 +25,10 @@ module Rondo
     OWN = %w[gc gc-stats thread-backtraces publish].freeze
     READ_ONLY = %w[gc-stats].freeze
     LONGEST_TOKEN = 512
+    # What the native thread says by itself.
+    REFUSED = "refused"
+    REFUSAL = "! Control server: a request was refused (403): its token is wrong or missing, or a page of another " \
+              "site has sent it. The number of all is in /metrics"
     TOKEN = /\A[!#-&(-\[\]-~]{1,#{LONGEST_TOKEN}}\z/
     # Where the process before left its listening socket, and a pipe with its token: "7,8=unix:///PATH".
     VARIABLE = "RONDO_CONTROL_SOCKET"
@@ -299,6 +303,8 @@ module Rondo
       while (line = @lines.gets)
         id, verb, more_ms = line.split
         next @publications.add(id, more_ms && (more_ms.to_i / 1000.0)) if verb == "publish"
+
+        next @log.warn(REFUSAL) if verb == REFUSED
 
         result = answer(verb)
         reply(id, *result) unless id == "0"

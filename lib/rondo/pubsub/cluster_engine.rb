@@ -41,7 +41,7 @@ module Rondo
 
       PubSub.default = PubSub::MASTER
       @number, socket = @hub.link_engine(keeps?)
-      @link = (keeps? ? streams_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start(@answers)
+      @link = (keeps? ? hub_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start(@answers)
     end
 
     # Messages that are published for it wait in the hub; messages that it already has are sent.
@@ -79,9 +79,9 @@ module Rondo
       @engine.respond_to?(:hub_link=) && @engine.keeps?
     end
 
-    def streams_link(socket)
-      require "rondo/pubsub/streams/link"
-      @engine.hub_link = PubSub::RedisStreams::HubLink.new(@engine, socket, @log)
+    def hub_link(socket)
+      require "rondo/pubsub/queued/hub_link"
+      @engine.hub_link = PubSub::Queued::HubLink.new(@engine, socket, @log)
     end
   end
 end

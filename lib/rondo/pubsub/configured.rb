@@ -54,11 +54,21 @@ module Rondo
       # @return [Redis]
       # @raise [ConfigurationError]
       def redis_engine(settings, log)
-        return Redis.new(settings[:redis_url], log: log) unless settings[:redis_streams]
+        return plain_redis(settings, log) unless settings[:redis_streams]
 
         require "rondo/pubsub/redis_streams"
         RedisStreams.new(settings[:redis_streams], prefix: settings[:redis_prefix], log: log)
       end
+
+      def plain_redis(settings, log)
+        if settings[:redis_prefix]
+          raise ConfigurationError, "redis_prefix needs redis_streams: with redis_url the names of channels " \
+                                    "have no prefix"
+        end
+
+        Redis.new(settings[:redis_url], log: log)
+      end
+      private_class_method :plain_redis
 
       # Not connected yet.
       # @param settings [Settings::Resolved] with an address

@@ -11,7 +11,6 @@ require "rondo/pubsub/queued/engine"
 require "rondo/pubsub/relay_frames"
 require "rondo/pubsub/queued/outage"
 require "rondo/pubsub/queued/outbox"
-require "rondo/pubsub/redis_streams"
 require "rondo/pubsub/nats/credentials"
 
 module Rondo
@@ -154,7 +153,7 @@ module Rondo
 
       # @param channel [String]
       # @param message [String]
-      # @param terms [RedisStreams::Terms, nil] of its history
+      # @param terms [Queued::Terms, nil] of its history
       # @yieldparam result [Integer, Boolean] its id in the stream, true for another one that NATS has, false for one
       #   that was refused; on a thread of its own
       # @return [Boolean] false when the queue is full, the engine closed, or the message too long for the server; the
@@ -179,7 +178,7 @@ module Rondo
       end
 
       # A rule of the history.
-      # @param terms [RedisStreams::Terms]
+      # @param terms [Queued::Terms]
       # @return [void]
       def keep(terms)
         if terms.limit && @stream

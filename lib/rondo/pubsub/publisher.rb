@@ -139,7 +139,14 @@ module Rondo
     end
 
     def nobody(error, messages)
-      Error.new("no control server at #{@url}: #{error.message.lines.first.to_s.strip}", messages: messages)
+      Error.new("no control server at #{@url}: #{why(error)}", messages: messages)
+    end
+
+    # What the system says, without the address that Net::HTTP adds.
+    def why(error)
+      return SystemCallError.new(nil, error.errno).message if error.is_a?(SystemCallError)
+
+      error.message.lines.first.to_s.strip
     end
 
     def seconds_of(confirm)

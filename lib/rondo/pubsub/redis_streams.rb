@@ -70,7 +70,7 @@ module Rondo
 
       # @param channel [String]
       # @param message [String]
-      # @param terms [Terms, nil] of its history, as the hub says; without a hub the rules of this process hold
+      # @param terms [Queued::Terms, nil] of its history, as the hub says; without a hub the rules of this process hold
       # @yieldparam result [Integer, Boolean] its id, or as {Redis#publish}
       # @return [Boolean] as {Redis#publish}
       def publish(channel, message, terms = nil, &block)
@@ -99,7 +99,7 @@ module Rondo
       attr_writer :hub_link
 
       # @api private
-      # @param item [Item]
+      # @param item [Queued::Item]
       # @return [Boolean] false: not now
       def item(item)
         return @hub_link.item(item) if @hub_link
@@ -119,7 +119,7 @@ module Rondo
 
       def terms_of(channel)
         rule = PubSub.rule_of(channel) or return
-        Terms.new(rule.messages, rule.ttl_ms, rule.bytes.zero? ? nil : rule.bytes)
+        Queued::Terms.new(rule.messages, rule.ttl_ms, rule.bytes.zero? ? nil : rule.bytes)
       end
 
       def begin_anew

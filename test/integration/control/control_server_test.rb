@@ -141,6 +141,15 @@ class ControlServerTest < ControlCase
     refute File.exist?(path), "the socket is left over"
   end
 
+  def test_refused_requests_are_counted_and_said_once
+    server = controlled
+    3.times { assert_equal "403", control(server, "/publish", token: "wrong", verb: :post).code }
+    server.wait_for_log(/^! Control server: a request was refused \(403\): its token is wrong or missing/)
+    assert_match(/^rondo_control_refused_total 3$/, control(server, "/metrics").body)
+    assert_equal 3, JSON.parse(control(server, "/stats").body)["control_refused"]
+    assert_equal 1, server.log.scan("a request was refused").size
+  end
+
   def test_a_random_token_stands_in_the_state_file
     server = controlled("-S", "state", token: nil)
     token = read("state")[/^control_auth_token: "?(\h{32})"?$/, 1]

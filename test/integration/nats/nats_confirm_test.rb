@@ -9,67 +9,7 @@ require "support/confirming"
 
 class NatsConfirmTest < NatsCase
   include Confirming
-
-  APP = Confirming::APP
-
-  # One application thread, which waits: the answer comes by another one.
-  def test_the_answer_is_the_id_of_the_message
-    a = server("-t", "1:1")
-    reader = reader(server, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    reply = ask(a, "kept:x", "one")
-    assert_match(/\A\d{16}\z/, reply)
-    reader.read_until { reader.seen == ["one"] }
-    assert_equal reader.last_id, reply
-    reply = ask(a, "kept:x", "two", "block")
-    reader.read_until { reader.seen.last == "two" }
-    assert_equal "true #{reader.last_id}", reply
-    assert_equal "true", ask(a, "plain", "three")
-    assert_equal "true true", ask(a, "plain", "four", "block")
-    assert_equal "false", ask(a, "kept:x", "five", "0")
-    reader.read_until { reader.seen.last == "five" }
-  end
-
-  # It is not said to be there, and comes later.
-  def test_while_nats_is_away_nobody_is_told_that_it_has_the_message
-    a = server
-    refute_equal "false", ask(a, "kept:x", "before")
-    @nats.kill
-    assert_equal "false", ask(a, "kept:x", "meanwhile", "0.2")
-    waiting = Thread.new { ask(a, "kept:x", "until-it-is-back", "block") }
-    plain = Thread.new { ask(a, "plain", "until-it-is-back", "block") }
-    a.wait_for_log(/is not available/)
-    @nats.start
-    assert_match(/\Atrue \d{16}\z/, waiting.value)
-    assert_equal "true true", plain.value
-    reader = reader(a, "kept:x", after: "1")
-    reader.read_until { reader.seen.size == 3 }
-    assert_equal %w[before meanwhile until-it-is-back], reader.seen
-  end
-
-  def test_many_at_once_get_their_own_answers
-    a = server("-t", "16:16")
-    replies = Array.new(16) { |n| Thread.new { Array.new(20) { |i| ["#{n}-#{i}", ask(a, "kept:#{n}", "#{n}-#{i}")] } } }
-    replies = replies.flat_map(&:value).to_h
-    assert_empty replies.reject { |_, reply| reply.match?(/\A\d{16}\z/) }, a.log
-    16.times do |n|
-      reader = reader(a, "kept:#{n}", after: replies["#{n}-0"])
-      reader.read_until { reader.seen.size == 19 }
-      assert_equal replies["#{n}-19"], reader.last_id
-    end
-    assert_equal 320, replies.values.uniq.size
-  end
-
-  def test_without_jetstream
-    %w[2 0].each do |workers|
-      write "plain.rb", "nats #{@nats.url.inspect}\n"
-      a = start("-w", workers, "-C", "plain.rb")
-      a.wait_for_log(/NATS at|Listening/)
-      assert_equal "true", ask(a, "kept:x", "one"), workers
-      assert_equal "true true", ask(a, "kept:x", "one", "block")
-      a.stop
-    end
-  end
+  include Confirming::Tests
 
   def test_the_first_process_is_told_too
     write "first.rb", <<~RUBY
@@ -116,12 +56,14 @@ class NatsConfirmTest < NatsCase
     refute_match(/is not available/, a.log)
   end
 
-  def test_subscribers_get_the_message_without_a_note
-    a = server
-    reader = reader(a, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    ["text", "gr%C3%BC%C3%9F"].each { |message| ask(a, "kept:x", message) }
-    reader.read_until { reader.seen.size == 2 }
-    assert_equal ["text", "grüß"], reader.seen.map { |text| text.dup.force_encoding("UTF-8") }
+  private
+
+  def store
+    @nats
+  end
+
+  def begin_plain(workers)
+    write "plain.rb", "nats #{@nats.url.inspect}\n"
+    start("-w", workers, "-C", "plain.rb")
   end
 end

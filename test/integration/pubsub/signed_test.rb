@@ -4,13 +4,13 @@
 # comes back goes on where it was.
 # SPDX-License-Identifier: MIT
 
-require_relative "../shell_case"
+require_relative "../control/control_case"
 require "cgi"
 require "rondo"
 require "support/open_stream"
 require "support/websocket_peer"
 
-class SignedSubscriptionsTest < ShellCase
+class SignedSubscriptionsTest < ControlCase
   SECRET = "a secret of the tests"
   APP = <<~RUBY
     Rondo::PubSub.history("kept", size: 10)
@@ -47,6 +47,15 @@ class SignedSubscriptionsTest < ShellCase
       assert_equal "two", heard.last
       refute_includes heard, "nothing reads this"
     end
+  end
+
+  # A secret that differs at two machines is found by that.
+  def test_what_is_refused_is_counted_and_said_once
+    server = controlled("-C", "rondo.rb")
+    3.times { assert_equal "403", get(server, "/events?channel=forged", { "accept" => "text/event-stream" }).code }
+    server.wait_for_log(/! A signed name of a channel was refused \(403\) for 127\.0\.0\.\d+: it is forged, or has expired/)
+    assert_match(/^rondo_signed_refused_total\{worker="0"\} 3$/, control(server, "/metrics").body)
+    assert_equal 1, server.log.scan("A signed name").size
   end
 
   def test_what_is_refused

@@ -102,6 +102,17 @@ class StreamsBootTest < StreamsCase
                      rondo("-w", "1", "-C", "rondo.rb", "-q", "--redis-streams", @redis.url)
   end
 
+  # Whoever sets it believes that nobody else hears the channels.
+  def test_a_prefix_without_streams
+    write "rondo.rb", "redis_prefix 'shop'\n"
+    %w[0 1].each do |workers|
+      assert_complaint 1, /redis_prefix needs redis_streams: with redis_url the names of channels have no prefix/,
+                       rondo("-w", workers, "-C", "rondo.rb", "-q", "-r", @redis.url)
+    end
+    a = start("-w", "1", "-C", "rondo.rb", env: { "REDIS_URL" => @redis.url })
+    a.wait_for_log(/! REDIS_URL is not used: redis_prefix needs redis_streams/)
+  end
+
   def test_an_old_redis
     old = OldRedis.new
     a = start("-w", "1", "--redis-streams", "redis://127.0.0.1:#{old.port}")

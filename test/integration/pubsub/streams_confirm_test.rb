@@ -8,56 +8,7 @@ require "support/confirming"
 
 class StreamsConfirmTest < StreamsCase
   include Confirming
-
-  APP = Confirming::APP
-
-  def last_id(channel)
-    @redis.cli("GET", "{rondo}:m:#{channel}").strip
-  end
-
-  # One application thread, which waits: the answer comes by another one.
-  def test_the_answer_is_the_id_of_the_message
-    a = server("-t", "1:1")
-    reply = ask(a, "kept:x", "one")
-    assert_match(/\A\d{16}\z/, reply)
-    assert_equal last_id("kept:x"), reply
-    reply = ask(a, "kept:y", "two", "block")
-    assert_equal "true #{last_id("kept:y")}", reply
-    assert_equal "true", ask(a, "plain", "three")
-    assert_equal "true true", ask(a, "plain", "four", "block")
-    assert_equal "false", ask(a, "kept:x", "five", "0")
-    eventually("written anyway") { @redis.cli("XLEN", "{rondo}:s:kept:x").strip == "2" }
-  end
-
-  # It is not said to be there, and comes later.
-  def test_while_redis_is_away_nobody_is_told_that_it_has_the_message
-    a = server
-    refute_equal "false", ask(a, "kept:x", "before")
-    @redis.kill
-    assert_equal "false", ask(a, "kept:x", "meanwhile", "0.2")
-    waiting = Thread.new { ask(a, "kept:x", "until-it-is-back", "block") }
-    a.wait_for_log(/is not available/)
-    @redis.start
-    assert_match(/\Atrue \d{16}\z/, waiting.value)
-    texts = @redis.cli("XRANGE", "{rondo}:s:kept:x", "-", "+").split
-    assert_equal %w[meanwhile until-it-is-back], texts & %w[meanwhile until-it-is-back]
-  end
-
-  def test_many_at_once_get_their_own_answers
-    a = server("-t", "16:16")
-    replies = Array.new(16) { |n| Thread.new { Array.new(20) { |i| [ask(a, "kept:#{n}", "m#{i}"), last_id("kept:#{n}")] } } }
-    replies.flat_map(&:value).each { |reply, id| assert_equal id, reply }
-  end
-
-  def test_redis_without_streams_confirms_too
-    ["2", "0"].each do |workers|
-      a = start("-w", workers, "-r", @redis.url)
-      a.wait_for_log(/Redis at|Listening/)
-      assert_equal "true", ask(a, "kept:x", "one"), workers
-      assert_equal "true true", ask(a, "kept:x", "one", "block")
-      a.stop
-    end
-  end
+  include Confirming::Tests
 
   # What publish says is all there is to know.
   def test_without_an_engine_outside_it_is_what_publish_says
@@ -95,18 +46,6 @@ class StreamsConfirmTest < StreamsCase
     assert_match(/ArgumentError: /, ask(a, "kept:x", "x" * 1001))
   end
 
-  def test_subscribers_get_the_message_without_a_note
-    write "config.ru", StreamsCase::APP.sub("URI.decode_www_form_component(message))",
-                                            "URI.decode_www_form_component(message), confirm: 60).positive?")
-    a = server
-    reader = reader(a, "kept:x")
-    wait_for_subscribers("kept:x", 1)
-    messages = ["text", "gr%C3%BC%C3%9F"]
-    messages.each { |message| publish(a, "kept:x", message) }
-    reader.read_until { reader.seen.size == 2 }
-    assert_equal ["text", "grüß"], reader.seen.map { |text| text.dup.force_encoding("UTF-8") }
-  end
-
   # A program that is no server has the same rules, and publishes what Redis keeps.
   JOB = <<~RUBY
     require "rondo"
@@ -128,5 +67,24 @@ class StreamsConfirmTest < StreamsCase
     assert_equal "true", plain
     assert_equal %w[2 1], %w[kept:x kept:few].map { |channel| length_of(channel).to_s }, "by the rules of who published last"
     assert_equal ids[1], last_id("kept:x")
+  end
+
+  private
+
+  # What it acknowledged outlives its process.
+  def redis_words
+    ["--appendonly", "yes", "--appendfsync", "always"]
+  end
+
+  def store
+    @redis
+  end
+
+  def begin_plain(workers)
+    start("-w", workers, "-r", @redis.url)
+  end
+
+  def last_id(channel)
+    @redis.cli("GET", "{rondo}:m:#{channel}").strip
   end
 end

@@ -6,7 +6,7 @@
 require "securerandom"
 require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/wire"
-require "rondo/pubsub/streams/tracks"
+require "rondo/pubsub/queued/kept"
 
 module Rondo
   module PubSub
@@ -15,9 +15,9 @@ module Rondo
       # So it comes from the message alone, and every server finds the same.
       # @api private
       Stored = Struct.new(:channel, :id, :sequence, :delivered, :pending, :kind, :text, :writer, :number) do
-        # @return [RedisStreams::Item]
+        # @return [Queued::Item]
         def item
-          RedisStreams::Item.new(channel, 0, 0, id, kind, text.dup)
+          Queued::Item.new(channel, 0, 0, id, kind, text.dup)
         end
 
         # @return [Integer] that it takes here

@@ -17,7 +17,7 @@ require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/awaited"
 require "rondo/pubsub/nats/copies"
 require "rondo/pubsub/nats/wish"
-require "rondo/pubsub/streams/tracks"
+require "rondo/pubsub/queued/kept"
 
 module Rondo
   module PubSub
@@ -27,7 +27,7 @@ module Rondo
       class Kept < Entry
         # @return [String]
         attr_accessor :channel
-        # @return [RedisStreams::Terms]
+        # @return [Queued::Terms]
         attr_accessor :terms
         # @return [String] "t" for text, "b" for binary
         attr_accessor :kind
@@ -98,7 +98,7 @@ module Rondo
           @copies.want(channel)
         end
 
-        # @param terms [RedisStreams::Terms]
+        # @param terms [Queued::Terms]
         # @return [void]
         def keep(terms)
           @is_unknown = true if @wish.keep(terms)
@@ -411,7 +411,7 @@ module Rondo
         def tell_gaps
           @gaps.delete_if do |channel, id|
             track = @tracks[channel] or next true
-            @outlet.item(RedisStreams::Item.new(channel, 0, 0, id)) and track.gap = id
+            @outlet.item(Queued::Item.new(channel, 0, 0, id)) and track.gap = id
           end
           @gaps.empty?
         end

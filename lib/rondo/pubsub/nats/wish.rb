@@ -38,7 +38,7 @@ module Rondo
           @ttl_ms = nil
         end
 
-        # @param terms [RedisStreams::Terms]
+        # @param terms [Queued::Terms]
         # @return [Boolean] whether it is more than before
         def keep(terms)
           before = [@messages, @ttl_ms]

@@ -20,6 +20,9 @@ module Rondo
       # Bytes of a query, at most.
       # @api private
       LONGEST = 65_536
+      # Seconds between two lines of the log about names that are refused.
+      # @api private
+      QUIET = 60
       # Milliseconds after which a browser comes back.
       # @api private
       RETRY_MS = 1000
@@ -42,7 +45,7 @@ module Rondo
 
         names = names_of(env["QUERY_STRING"].to_s)
         return answer(403, "A channel is missing, or there are more than #{MOST}\n") unless names
-        return answer(403, "A channel is not signed, or its signature has expired\n") unless names.all?
+        return refused(env) unless names.all?
         return answer(406, "This is a WebSocket, or a stream of events\n") unless env["rack.upgrade?"]
 
         env["rack.upgrade"] = reader(names)
@@ -50,6 +53,18 @@ module Rondo
       end
 
       private
+
+      # Counts it. The log has a line, one in a minute at most: expired names are nothing special.
+      def refused(env)
+        PubSub.core&.note_signed_refused
+        now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        if @said.nil? || now - @said >= QUIET
+          @said = now
+          PubSub.log.warn "! A signed name of a channel was refused (403) for #{env["REMOTE_ADDR"]}: it is forged, " \
+                          "or has expired"
+        end
+        answer(403, "A channel is not signed, or its signature has expired\n")
+      end
 
       def answer(status, text)
         [status, HEADERS.dup, [text]]

@@ -162,7 +162,7 @@ module Rondo
 
         def say_away(reason)
           @said = reason
-          @log.error "! #{@name} is not available: #{reason}; trying again"
+          @log.error "! #{@name} is not available: #{reason.chomp(".")}; trying again"
         end
 
         def say_over(found)

@@ -10,13 +10,6 @@ require "rondo/pubsub/streams/scripts"
 module Rondo
   module PubSub
     class RedisStreams < Redis
-      # How much of a channel is kept.
-      # @!attribute messages [Integer] at most
-      # @!attribute ttl_ms [Integer] 0: for ever
-      # @!attribute limit [Integer, nil] bytes of its messages; nil: any number
-      # @api private
-      Terms = Struct.new(:messages, :ttl_ms, :limit)
-
       # A message that waits; its bytes are the payload.
       # @api private
       class Kept < Redis::Entry
@@ -24,7 +17,7 @@ module Rondo
         attr_accessor :number
         # @return [String]
         attr_accessor :channel
-        # @return [Terms]
+        # @return [Queued::Terms]
         attr_accessor :terms
         # @return [String] "t" for text, "b" for binary
         attr_accessor :kind

@@ -14,15 +14,12 @@
 # with one id.
 # SPDX-License-Identifier: MIT
 
+require "rondo/pubsub/queued/kept"
 require "rondo/pubsub/streams/scripts"
 
 module Rondo
   module PubSub
     class RedisStreams < Redis
-      # A message of a stream, or the notice of a gap (text is nil).
-      # @api private
-      Item = Struct.new(:channel, :began, :previous, :id, :kind, :text)
-
       # A channel. `last`: delivered up to here; nil: nothing is owed yet. `number`: of its subscription. `recent`: live
       # ones while a copy is read. `newest`: the last message; `last` may be a time between two.
       # @api private
@@ -166,7 +163,7 @@ module Rondo
           text = head.post_match
           return [channel, text_of(text, head[4])] if head[3] == "0"
 
-          item = Item.new(channel, head[1].to_i, head[2].to_i, head[3].to_i, head[4], text)
+          item = Queued::Item.new(channel, head[1].to_i, head[2].to_i, head[3].to_i, head[4], text)
           see(item.id)
           begin_before(item)
           (!held? && deliver(item)) || hold(item)
@@ -288,11 +285,11 @@ module Rondo
           found.each do |id, previous, kind, text|
             next if id.to_i < began.to_i # it is of an earlier life, and part of the gap
 
-            @filled << Item.new(track.channel, began.to_i, previous.to_i, id.to_i, kind, text)
+            @filled << Queued::Item.new(track.channel, began.to_i, previous.to_i, id.to_i, kind, text)
           end
           return @wanted[track.channel] = found.last.first.to_i if more == 1
 
-          @ends[track.channel] = Item.new(track.channel, began.to_i, last.to_i)
+          @ends[track.channel] = Queued::Item.new(track.channel, began.to_i, last.to_i)
         end
 
         # What was published before is here when the answer is. What is read meanwhile is ahead of that.
@@ -333,7 +330,7 @@ module Rondo
             after = last[item.channel] or next
             floor = [item.previous, item.began].max
             last[item.channel] = [after, floor, item.id.to_i].max
-            Item.new(item.channel, item.began, 0, floor) if floor > after
+            Queued::Item.new(item.channel, item.began, 0, floor) if floor > after
           end
         end
 
@@ -410,7 +407,7 @@ module Rondo
         def give_copy(track, reply)
           began, clock, now, last, _more, found = reply
           items = found.reverse.map do |id, previous, kind, text|
-            Item.new(track.channel, 0, previous.to_i, id.to_i, kind, text)
+            Queued::Item.new(track.channel, 0, previous.to_i, id.to_i, kind, text)
           end
           items.select! { |item| item.id <= track.last }
           newest = items.last&.id || 0

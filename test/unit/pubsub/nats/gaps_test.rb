@@ -55,7 +55,7 @@ class GapsTest < Minitest::Test
     @outlet = Outlet.new
     names = Nats::Names.new("rondo")
     @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, messages: 2, bytes: nil, replicas: 1, storage: "memory")
-    @stream.keep(Rondo::PubSub::RedisStreams::Terms.new(2, 0, nil))
+    @stream.keep(Rondo::PubSub::Queued::Terms.new(2, 0, nil))
     %w[x y].each { |channel| @stream.follow(channel, 1) }
     connect(0)
     consumer(0)

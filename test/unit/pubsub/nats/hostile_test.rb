@@ -70,14 +70,6 @@ class HostileNatsTest < Minitest::Test
     assert_equal "JetStream: #{"y" * 300}", Nats::Answers.text_of("description" => "y" * 1000)
   end
 
-  def test_many_reasons_are_not_many_lines
-    log = StringIO.new
-    outage = Rondo::PubSub::Queued::Outage.new("NATS", Rondo::Logger.new(io: log)) { nil }
-    500.times { |number| 2.times { outage.refused("no #{number}") } }
-    assert_equal 52, log.string.lines.size
-    assert_match(/further reasons are not shown/, log.string.lines.last)
-  end
-
   private
 
   def connect(greeting, timeout: 2)

@@ -8,6 +8,7 @@ require "tmpdir"
 require "rondo"
 require "rondo/config/configuration"
 require "rondo/pubsub/nats"
+require "rondo/pubsub/nats/stream"
 require "rondo/pubsub/redis/pump"
 
 class SecretsTest < Minitest::Test
@@ -21,6 +22,9 @@ class SecretsTest < Minitest::Test
   }.freeze
   ADDRESSES = ["redis:/a:secret@h", "redis://a:se\"secret@h", "nats://a:secret@h h", "http://a:secret@h", "a:secret@h", "nats:///a:secret@h", "redis://a:se/secret@h", "nats://a:secret"].freeze
 
+  # A variable with these is refused when the engine is made of it.
+  LATER = ["nats://a:secret@h h", "nats://a:secret"].freeze
+
   def test_an_address_that_is_none_is_shown_without_a_password
     SHOWN.each { |url, shown| assert_equal shown, Rondo::PubSub::Queued.without_secrets(url), url }
   end
@@ -29,11 +33,10 @@ class SecretsTest < Minitest::Test
     ADDRESSES.each do |url|
       [-> { Rondo::PubSub::Nats.new(url) }, -> { verb("nats #{url.inspect}") }, -> { verb("nats({ url: #{url.inspect} })") },
        -> { verb("redis_url ['x://#{url}@h']") }, -> { verb("redis_streams ['x://#{url}@h']") },
-       -> { Rondo::PubSub::Redis.new(url) }, -> { variable(url) }].each do |attempt|
-        attempt.call
-      rescue Rondo::ConfigurationError, Rondo::Settings::Kind::Refused => e
-        refute_includes e.message, "secret"
-        assert_equal 1, e.message.lines.size
+       -> { Rondo::PubSub::Redis.new(url) }, *(-> { variable(url) } unless LATER.include?(url))].each do |attempt|
+        error = assert_raises(Rondo::ConfigurationError, Rondo::Settings::Kind::Refused, url, &attempt)
+        refute_includes error.message, "secret"
+        assert_equal 1, error.message.lines.size
       end
     end
   end
@@ -52,7 +55,8 @@ class SecretsTest < Minitest::Test
 
   def test_connections_show_no_secret
     TCPServer.open("127.0.0.1", 0) do |server|
-      thread = Thread.new { server.accept.tap { |socket| socket.write("INFO {}\r\n") } }
+      accepted = []
+      thread = Thread.new { loop { accepted << server.accept.tap { |socket| socket.write("INFO {}\r\n") } } }
       port = server.addr[1]
       terms = { tls: nil, timeout: 60, ping: 60, bytes_max: 1, on_refusal: nil }
       link = Rondo::PubSub::Nats::Link.new(URI("nats://me:secret@127.0.0.1:#{port}"), Rondo::PubSub::Nats::Credentials.new({}), **terms)
@@ -61,7 +65,8 @@ class SecretsTest < Minitest::Test
       other = Rondo::PubSub::Redis::Link.new(config, timeout: 60, ping: 60, reply_max: 1)
       assert_equal "#<Rondo::PubSub::Redis::Link 127.0.0.1:#{port}>", other.inspect
     ensure
-      [link, other, thread&.value].compact.each(&:close)
+      thread&.kill
+      [link, other, *accepted].compact.each(&:close)
     end
   end
 

@@ -5,11 +5,11 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine_link"
-require "rondo/pubsub/streams/publisher"
+require "rondo/pubsub/queued/kept"
 
 module Rondo
   module PubSub
-    class RedisStreams < Redis
+    module Queued
       # A thread between a socket and this engine, whose methods neither wait nor raise.
       # @api private
       class HubLink < EngineLink
