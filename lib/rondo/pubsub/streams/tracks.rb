@@ -14,6 +14,7 @@
 # with one id.
 # SPDX-License-Identifier: MIT
 
+require "rondo/pubsub/streams/missed"
 require "rondo/pubsub/streams/scripts"
 
 module Rondo
@@ -21,13 +22,20 @@ module Rondo
     class RedisStreams < Redis
       # A message of a stream, or the notice of a gap (text is nil).
       # @api private
-      Item = Struct.new(:channel, :began, :previous, :id, :kind, :text)
+      Item = Struct.new(:channel, :began, :previous, :id, :kind, :text) do
+        # @return [Integer] that it takes here
+        def bytes
+          (text ? text.bytesize : 0) + self.class::OWN
+        end
+      end
+      # Bytes of one without a text.
+      Item::OWN = 256
 
       # A channel. `last`: delivered up to here; nil: nothing is owed yet. `number`: of its subscription. `recent`: live
-      # ones while a copy is read. `newest`: the last message; `last` may be a time between two. `tries`: how often it
-      # was read since then because a message was missing.
+      # ones while a copy is read, with their bytes. `newest`: the last message; `last` may be a time between two.
+      # `tries`: how often it was read since then because a message was missing.
       # @api private
-      Track = Struct.new(:channel, :last, :number, :recent, :newest, :tries)
+      Track = Struct.new(:channel, :last, :number, :recent, :newest, :tries, :recent_bytes)
 
       # Of one engine.
       # @api private
@@ -37,6 +45,8 @@ module Rondo
         MAGIC = "\0rondo ".b.freeze
         # Bytes held; above them they are read again.
         HELD_MAX = 64 << 20
+        # Bytes of what was missed, over all channels; above them the older half is lost. What was held is read again.
+        FILLED_MAX = 2 * HELD_MAX
         # Seconds until the hub is offered what it did not take.
         RETRY = 0.05
         # How often a channel is read for a message that does not follow.
@@ -48,14 +58,16 @@ module Rondo
         # @param keys [Scripts::Keys]
         # @param outlet [#item, #give] the hub: false when it does not take it
         # @param copy_max [Integer] bytes of the messages of a copy; one message may be above
-        def initialize(keys, outlet, copy_max: Scripts::PAGE)
+        # @param filled_max [Integer] bytes of what was missed
+        def initialize(keys, outlet, copy_max: Scripts::PAGE, filled_max: FILLED_MAX)
           @keys = keys
           @outlet = outlet
           @copy_max = copy_max
           @tracks = {}
           @seen = 0
-          @filled = []
+          @filled = Missed.new(filled_max)
           @held = []
+          @held_bytes = 0
           @copies = {}
           forget_link
         end
@@ -260,7 +272,7 @@ module Rondo
 
         def hold(item)
           @held << item
-          return if (@held_bytes = (@held_bytes || 0) + (item.text&.bytesize || 0)) < HELD_MAX
+          return if (@held_bytes += item.bytes) < HELD_MAX
 
           @held.each { |held| want(held.channel) }
           @held.clear
@@ -317,7 +329,7 @@ module Rondo
         end
 
         def release
-          items = (@filled + @held).each_with_index.sort_by { |item, index| [item.id, index] }.map(&:first)
+          items = (@filled.to_a + @held).each_with_index.sort_by { |item, index| [item.id, index] }.map(&:first)
           items.uniq!(&:id) # one that was read and came, too
           @filled.clear
           @held.clear
@@ -344,8 +356,15 @@ module Rondo
           return true unless item.text
 
           track.newest = item.id
-          track.recent&.push(item)
+          keep_recent(track, item) if track.recent
           true
+        end
+
+        # A copy without the oldest ones has a hole, and is whole behind it.
+        def keep_recent(track, item)
+          track.recent << item
+          track.recent_bytes += item.bytes
+          track.recent_bytes -= track.recent.shift.bytes while track.recent_bytes > @copy_max && track.recent.size > 1
         end
 
         def follows?(track, item)
@@ -373,6 +392,7 @@ module Rondo
             @copying[channel] = true
             track = @tracks[channel]
             track.recent = []
+            track.recent_bytes = 0
             ask_copy(commands, track, "+", @copy_max)
           end
         end
