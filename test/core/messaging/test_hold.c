@@ -185,6 +185,26 @@ static void test_a_crowd_is_given_part_by_part(void) {
     finish_all();
 }
 
+/* A block that is not called any more, while its answer is due, and after it is in. */
+static void test_a_subscriber_that_is_released(void) {
+    for (int is_in = 0; is_in < 2; is_in++) {
+        begin_all();
+        rd_pubsub *pubsub = &workers[0].pubsub;
+        publish_four();
+        rd_endpoint *own = rd_pubsub_subscriber(pubsub);
+        const rd_pubsub_terms live = {.block = 1}, all = {.block = 1, .replays = true};
+        rd_pubsub_subscribe(pubsub, own, text("live"), false, &live);
+        settle(&workers[0]);
+        rd_pubsub_subscribe(pubsub, own, text("a"), false, &all);
+        rd_link_flush(pubsub->link);
+        enqueue(&workers[0], "live", "early", 1);
+        while (is_in && rd_hold_waits(rd_hold_of(own)) != NULL && check_failed == 0) poll_once();
+        rd_pubsub_release(pubsub, own);
+        CHECK(rd_list_is_empty(&pubsub->holds.due));
+        finish_all();
+    }
+}
+
 /* A message that was published before the answer came is still in the queue of its channel. */
 static void test_what_is_on_its_way(void) {
     begin_all();
@@ -572,6 +592,7 @@ int main(void) {
     test_answers_are_one();
     test_until_the_callback_returns();
     test_without_a_hub();
+    test_a_subscriber_that_is_released();
     test_what_is_on_its_way();
     test_a_crowd_is_given_part_by_part();
     test_a_pattern_and_a_channel();
