@@ -12,6 +12,9 @@
 #include "base/ledger.h"
 #include "request/handler.h"
 
+/* Of one turn: holds, subscriptions that are looked at, and messages that are given. */
+enum { RUN_COST = 4096 };
+
 typedef struct held {
     rd_message *message; /* a reference; NULL: it was dropped */
     uint64_t order;      /* its id, or that of the live message before it; 0: what is missing */
@@ -264,18 +267,23 @@ void rd_hold_settle(rd_hold *hold) {
     }
 }
 
+/* Clients choose how many holds there are, and how much is in them. The rest waits for the next
+ * turn, those that are behind last. */
 void rd_holds_run(rd_holds *holds) {
     rd_list behind;
+    size_t cost = 0;
     rd_list_init(&behind);
-    for (rd_list *node; (node = rd_list_shift(&holds->due)) != NULL;) {
+    for (rd_list *node; cost < RUN_COST && (node = rd_list_shift(&holds->due)) != NULL;) {
         rd_hold *hold = RD_CONTAINER(node, rd_hold, in_due);
+        cost += 1 + hold->endpoint->subscriber.count;
         if (rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence)) {
             rd_list_append(&behind, node);
         } else {
+            cost += hold->count;
             release(hold, true);
         }
     }
-    rd_list_take(&holds->due, &behind);
+    for (rd_list *node; (node = rd_list_shift(&behind)) != NULL;) rd_list_append(&holds->due, node);
 }
 
 static void on_deadline(rd_timer *timer) {

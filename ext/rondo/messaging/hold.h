@@ -89,7 +89,7 @@ bool rd_hold_is_full(const rd_hold *hold);
 /* Gives all that is held, if nothing is due any more. The hold may be gone then. */
 void rd_hold_settle(rd_hold *hold);
 
-/* Gives what became ready meanwhile. */
+/* Gives a part of what became ready meanwhile. */
 void rd_holds_run(rd_holds *holds);
 
 #endif

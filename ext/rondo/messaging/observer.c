@@ -56,7 +56,7 @@ void rd_pubsub_end_observer(rd_pubsub *pubsub) {
 
 void rd_pubsub_release(rd_pubsub *pubsub, rd_endpoint *endpoint) {
     endpoint->is_closing = true;
-    rd_subscriber_clear(&pubsub->channels, &endpoint->subscriber);
+    rd_endpoint_end_subscriptions(endpoint);
     if (pubsub->observer == endpoint) rd_pubsub_end_observer(pubsub);
     rd_endpoint_unref(endpoint);
 }

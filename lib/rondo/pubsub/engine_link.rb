@@ -103,7 +103,8 @@ module Rondo
       def run
         turn until @ended
       rescue SystemCallError, IOError, RelayFrames::Invalid => e
-        @log.error "! the pub/sub engine lost its connection to the hub: #{e.message}" unless @ended
+        is_end = @ended || (@ending && (e.is_a?(Errno::EPIPE) || e.is_a?(Errno::ECONNRESET)))
+        @log.error "! the pub/sub engine lost its connection to the hub: #{e.message}" unless is_end
       ensure
         @mutex.synchronize { @ended = true }
         PubSub.outlet = nil if PubSub.outlet.equal?(self)

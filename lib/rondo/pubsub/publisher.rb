@@ -52,6 +52,9 @@ module Rondo
     # Bytes of an answer that are looked at.
     # @api private
     SHOWN = 65_536
+    # Characters of a reason that are shown.
+    # @api private
+    REASON = 300
     # A server that listens on every address is reached at the loopback address.
     # @api private
     HOSTS = { "0.0.0.0" => "127.0.0.1", "[::]" => "[::1]" }.freeze
@@ -197,26 +200,35 @@ module Rondo
       status = response.code.to_i
       found = parse(response.body.to_s)
       results = results_of(status, found, count)
-      return results if status == 200 && found.key?("published")
+      return results if status == 200 && number_in(found)
 
       raise Error.new(reason(status, found), status: status, messages: results,
-                                             published: [found["published"].to_i, results.count(&:itself)].max)
+                                             published: [number_in(found).to_i, results.count(&:itself)].max)
     end
 
     # An answer that does not speak of messages refuses all of them, unless the server did not know itself.
     def results_of(status, found, count)
       given = found["messages"]
-      return given if given.is_a?(Array) && given.size == count
-      return Array.new(count, true) if status == 200 && found.key?("published")
-      return Array.new(count, false) if status.between?(400, 499) || found["published"]&.zero?
+      return given if given.is_a?(Array) && given.size == count && given.all? { |one| result?(one) }
+      return Array.new(count, true) if status == 200 && number_in(found)
+      return Array.new(count, false) if status.between?(400, 499) || number_in(found)&.zero?
 
       Array.new(count)
+    end
+
+    # @return [Integer, nil] how many are published; nil: it does not say so
+    def number_in(found)
+      found["published"] if found["published"].is_a?(Integer)
+    end
+
+    def result?(value)
+      value.is_a?(Integer) || [true, false, nil].include?(value)
     end
 
     def parse(text)
       found = JSON.parse(text.byteslice(0, SHOWN))
       found.is_a?(Hash) ? found : {}
-    rescue JSON::ParserError
+    rescue JSON::ParserError, EncodingError
       {}
     end
 
@@ -225,7 +237,14 @@ module Rondo
 
       words = { 404 => "it is no control server that publishes",
                 413 => "the body is too long; without the right token 4 KiB are" }
-      "#{@url} says #{status}: #{found["error"] || words.fetch(status, "it does not publish")}"
+      "#{@url} says #{status}: #{said(found["error"]) || words.fetch(status, "it does not publish")}"
+    end
+
+    # @return [String, nil] one short line; nil: it is no text
+    def said(error)
+      return unless error.is_a?(String)
+
+      error.scrub[0, REASON].gsub(/[\u0000-\u001f\u007f-\u009f]+/, " ")
     end
   end
 end

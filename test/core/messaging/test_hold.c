@@ -152,6 +152,60 @@ static void test_without_a_hub(void) {
     finish_all();
 }
 
+/* A crowd comes back: requests are served between two parts of it. */
+static void test_a_crowd_is_given_part_by_part(void) {
+    enum { CROWD = 40, MESSAGES = 200 };
+    begin_all();
+    rd_link_free(workers[0].pubsub.link);
+    workers[0].pubsub.link = NULL;
+    for (int i = 0; i < MESSAGES; i++) publish(&workers[0], "a", "m");
+    rd_pubsub_run(&workers[0].pubsub);
+    client *streams[CROWD];
+    for (int i = 0; i < CROWD; i++) {
+        streams[i] = new_stream(&workers[0]);
+        subscribe(streams[i], "live");
+    }
+    enqueue(&workers[0], "live", "early", 1);
+    for (int i = 0; i < CROWD; i++) subscribe_since(streams[i], "a", 0);
+    int runs = 0, most = 0;
+    for (int given = 0; given < CROWD && runs < CROWD; runs++) {
+        const int before = given;
+        CHECK(rd_pubsub_waits(&workers[0].pubsub));
+        rd_pubsub_run(&workers[0].pubsub);
+        given = 0;
+        for (int i = 0; i < CROWD; i++) given += streams[i]->count == MESSAGES + 1;
+        if (given - before > most) most = given - before;
+    }
+    CHECK(!rd_pubsub_waits(&workers[0].pubsub));
+    CHECK_INT(most, 21);
+    CHECK_INT(runs, 2);
+    for (int i = 0; i < CROWD; i++) {
+        CHECK_INT(streams[i]->ids[0], 1);
+        close_all(streams[i]);
+    }
+    finish_all();
+}
+
+/* A block that is not called any more, while its answer is due, and after it is in. */
+static void test_a_subscriber_that_is_released(void) {
+    for (int is_in = 0; is_in < 2; is_in++) {
+        begin_all();
+        rd_pubsub *pubsub = &workers[0].pubsub;
+        publish_four();
+        rd_endpoint *own = rd_pubsub_subscriber(pubsub);
+        const rd_pubsub_terms live = {.block = 1}, all = {.block = 1, .replays = true};
+        rd_pubsub_subscribe(pubsub, own, text("live"), false, &live);
+        settle(&workers[0]);
+        rd_pubsub_subscribe(pubsub, own, text("a"), false, &all);
+        rd_link_flush(pubsub->link);
+        enqueue(&workers[0], "live", "early", 1);
+        while (is_in && rd_hold_waits(rd_hold_of(own)) != NULL && check_failed == 0) poll_once();
+        rd_pubsub_release(pubsub, own);
+        CHECK(rd_list_is_empty(&pubsub->holds.due));
+        finish_all();
+    }
+}
+
 /* A message that was published before the answer came is still in the queue of its channel. */
 static void test_what_is_on_its_way(void) {
     begin_all();
@@ -638,7 +692,9 @@ int main(void) {
     test_answers_are_one();
     test_until_the_callback_returns();
     test_without_a_hub();
+    test_a_subscriber_that_is_released();
     test_what_is_on_its_way();
+    test_a_crowd_is_given_part_by_part();
     test_a_pattern_and_a_channel();
     test_changes_of_mind();
     test_a_client_that_leaves();

@@ -88,6 +88,16 @@ class EngineLinkTest < Minitest::Test
     refute @link.publish_here("c", "x")
   end
 
+  # Whatever the engine still has for it.
+  def test_a_hub_that_ends_in_order_is_no_lost_connection
+    @link.expect_end
+    fill = Array.new(3) { Rondo::PubSub::PROCESS.publish("c", "x" * (1 << 20)) }
+    @hub.close
+    Timeout.timeout(PATIENCE) { Thread.pass while @link.publish_here("c", "y") }
+    @link.close
+    assert_equal [[true] * 3, ""], [fill, @log.string]
+  end
+
   def test_an_engine_that_is_stuck_ends_with_the_link
     gate = Thread::Queue.new
     began = Thread::Queue.new

@@ -92,6 +92,26 @@ class PublisherTest < Minitest::Test
     end
   end
 
+  # Of a proxy, or of somebody else.
+  ODD = {
+    '{"published":"x"}' => /none of a control server/, '{"published":{}}' => /none of a control server/, '{"published":null}' => /none of a control server/,
+    '{"published":1,"messages":["x",{}]}' => nil, '{"error":{"a":[1]},"published":[]}' => /says 503: it does not publish\z/,
+    '{"error":"a\\nb\\u001b[31m","published":"1"}' => /says 503: a b \[31m\z/, "{\"error\":\"#{"x" * 60_000}\"}" => /says 503: x{300}\z/,
+    "\xff" => /says 503: it does not publish\z/, ("[" * 5000) => /says 503: it does not publish\z/
+  }.freeze
+
+  def test_an_odd_answer_is_an_error_of_one_short_line
+    ODD.each do |body, words|
+      answer_with("HTTP/1.1 #{body.include?("error") || !body.start_with?("{") ? "503 No" : "200 OK"}\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n#{body}")
+      next assert_equal([true, true], Publisher.new(@url).publish_all([%w[a b], %w[c d]], confirm: 1)) unless words
+
+      error = assert_raises(Publisher::Error, body[0, 40]) { Publisher.new(@url).publish_all([%w[a b], %w[c d]]) }
+      assert_match words, error.message
+      assert_equal [1, 0, [nil, nil]], [error.message.lines.size, error.published, error.messages]
+      @thread.join
+    end
+  end
+
   def test_the_answer_of_the_engine
     body = "{\"published\":2,\"messages\":[1700000000000000,true]}\n"
     head = "HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\nConnection: close\r\n\r\n"

@@ -34,7 +34,7 @@ module Rondo
         EXPIRED = 408
 
         # One that is read.
-        # @!attribute recent [Array<Array(RedisStreams::Item, Integer)>] messages that came meanwhile, and their bytes
+        # @!attribute recent [Array<Array(Queued::Item, Integer)>] messages that came meanwhile, and their bytes
         # @!attribute recent_bytes [Integer]
         # @!attribute floor [Integer] id of the last one of them for which there was no room
         # @!attribute left [Integer] messages of the page that may still come
@@ -95,7 +95,7 @@ module Rondo
         end
 
         # A message was delivered. The copy of its channel, which is read now, may lack it.
-        # @param item [RedisStreams::Item]
+        # @param item [Queued::Item]
         # @param bytes [Integer]
         # @return [void]
         def came(item, bytes)

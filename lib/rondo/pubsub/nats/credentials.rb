@@ -57,8 +57,13 @@ module Rondo
           password = @options[:password] || read(:password_file)
           return { user: @options[:user], pass: password.to_s } if @options[:user]
 
-          name, secret = [url.user, url.password].map { |text| text && URI.decode_www_form_component(text) }
+          name, secret = [url.user, url.password].map { |text| text && plain(text) }
           secret || password ? { user: name, pass: secret || password } : { auth_token: name }
+        end
+
+        # As addresses are written: a plus is a plus.
+        def plain(text)
+          text.b.gsub(/%(\h\h)/) { Regexp.last_match(1).hex.chr }.force_encoding(Encoding::UTF_8)
         end
 
         def read(name)

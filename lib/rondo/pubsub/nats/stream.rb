@@ -49,6 +49,8 @@ module Rondo
         RETRY_MOST = 1.0
         # Bytes of old messages that are collected until all are here.
         CATCH_MAX = 64 << 20
+        # Channels whose messages are counted while they are collected, whoever follows them.
+        COUNTED = 50_000
         OLDEST = [2, 9].freeze
         NO_STREAM = 10_059
 
@@ -352,7 +354,7 @@ module Rondo
 
         def collect(stored)
           @caught << stored
-          @counts[stored.channel] += 1
+          @counts[stored.channel] += 1 if @counts.size < COUNTED || @counts.key?(stored.channel)
           return if (@caught_bytes += stored.bytes) < CATCH_MAX
 
           release(true)
@@ -383,6 +385,7 @@ module Rondo
           return later unless tell_gaps
 
           @is_holed = false
+          @counts.clear unless is_part
           return false unless caught.all? { |stored| take_live(stored) }
 
           @awaited.passed(@sequence, @consumer.name) unless is_part
@@ -391,7 +394,8 @@ module Rondo
 
         def tell_holes(is_part)
           full = @counts.select { |_, count| count >= messages }.keys
-          full = @tracks.keys if is_part || full.empty? || aged? || @config["max_bytes"].to_i.positive?
+          full = @tracks.keys if is_part || full.empty? || @counts.size >= COUNTED || aged? ||
+                                 @config["max_bytes"].to_i.positive?
           firsts = @caught.each_with_object({}) { |stored, found| found[stored.channel] ||= stored.id }
           full.each { |channel| lose(channel, (firsts[channel] || (@top + 1)) - 1) }
         end

@@ -23,7 +23,15 @@ module Rondo
       # @!attribute kind [String] "t" for text, "b" for binary
       # @!attribute text [String, nil]
       # @api private
-      Item = Struct.new(:channel, :began, :previous, :id, :kind, :text)
+      Item = Struct.new(:channel, :began, :previous, :id, :kind, :text) do
+        # @return [Integer] that it takes here
+        def bytes
+          (text ? text.bytesize : 0) + self.class::OWN
+        end
+      end
+      # Bytes of one without a text.
+      # @api private
+      Item::OWN = 256
     end
   end
 end

@@ -144,9 +144,9 @@ module Rondo
           bytes.valid_encoding? ? bytes : bytes.force_encoding(Encoding::BINARY)
         end
 
-        # For a log: one line.
+        # For a log: one line, without control characters.
         def refusal(bytes)
-          Refusal.new(bytes.force_encoding(Encoding::UTF_8).scrub.tr("\r\n", " "))
+          Refusal.new(bytes.force_encoding(Encoding::UTF_8).scrub.tr("\u0000-\u001f\u007f-\u009f", " "))
         end
 
         def spend(bytes)

@@ -15,15 +15,16 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/queued/kept"
+require "rondo/pubsub/streams/missed"
 require "rondo/pubsub/streams/scripts"
 
 module Rondo
   module PubSub
     class RedisStreams < Redis
       # A channel. `last`: delivered up to here; nil: nothing is owed yet. `number`: of its subscription. `recent`: live
-      # ones while a copy is read. `newest`: the last message; `last` may be a time between two.
+      # ones while a copy is read, with their bytes. `newest`: the last message; `last` may be a time between two.
       # @api private
-      Track = Struct.new(:channel, :last, :number, :recent, :newest)
+      Track = Struct.new(:channel, :last, :number, :recent, :newest, :recent_bytes)
 
       # Of one engine.
       # @api private
@@ -33,6 +34,8 @@ module Rondo
         MAGIC = "\0rondo ".b.freeze
         # Bytes held; above them they are read again.
         HELD_MAX = 64 << 20
+        # Bytes of what was missed, over all channels; above them the older half is lost. What was held is read again.
+        FILLED_MAX = 2 * HELD_MAX
         # Seconds until the hub is offered what it did not take.
         RETRY = 0.05
 
@@ -42,14 +45,16 @@ module Rondo
         # @param keys [Scripts::Keys]
         # @param outlet [#item, #give] the hub: false when it does not take it
         # @param copy_max [Integer] bytes of the messages of a copy; one message may be above
-        def initialize(keys, outlet, copy_max: Scripts::PAGE)
+        # @param filled_max [Integer] bytes of what was missed
+        def initialize(keys, outlet, copy_max: Scripts::PAGE, filled_max: FILLED_MAX)
           @keys = keys
           @outlet = outlet
           @copy_max = copy_max
           @tracks = {}
           @seen = 0
-          @filled = []
+          @filled = Missed.new(filled_max)
           @held = []
+          @held_bytes = 0
           @copies = {}
           forget_link
         end
@@ -257,7 +262,7 @@ module Rondo
 
         def hold(item)
           @held << item
-          return if (@held_bytes = (@held_bytes || 0) + (item.text&.bytesize || 0)) < HELD_MAX
+          return if (@held_bytes += item.bytes) < HELD_MAX
 
           @held.each { |held| want(held.channel) }
           @held.clear
@@ -305,7 +310,7 @@ module Rondo
         end
 
         def release
-          items = in_order(@filled + @held)
+          items = in_order(@filled.to_a + @held)
           items = in_order(items + holes_of(items)) if @ends.any?
           @ends.clear
           @filled.clear
@@ -350,8 +355,15 @@ module Rondo
           return true unless item.text
 
           track.newest = item.id
-          track.recent&.push(item)
+          keep_recent(track, item) if track.recent
           true
+        end
+
+        # A copy without the oldest ones has a hole, and is whole behind it.
+        def keep_recent(track, item)
+          track.recent << item
+          track.recent_bytes += item.bytes
+          track.recent_bytes -= track.recent.shift.bytes while track.recent_bytes > @copy_max && track.recent.size > 1
         end
 
         def follows?(track, item)
@@ -370,6 +382,7 @@ module Rondo
             @copying[channel] = true
             track = @tracks[channel]
             track.recent = []
+            track.recent_bytes = 0
             ask_copy(commands, track, "+", @copy_max)
           end
         end

@@ -183,7 +183,7 @@ class CopiesTest < Minitest::Test
   end
 
   def come(id, bytes, channel = "x")
-    @copies.came(Rondo::PubSub::RedisStreams::Item.new(channel, 0, 0, id, "t", "text"), bytes)
+    @copies.came(Rondo::PubSub::Queued::Item.new(channel, 0, 0, id, "t", "text"), bytes)
   end
 
   def begin_copy

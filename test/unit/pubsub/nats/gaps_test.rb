@@ -104,6 +104,25 @@ class GapsTest < Minitest::Test
     assert_predicate @stream, :live?
   end
 
+  # There may be more of them than anybody follows. Which ones have lost something is not known then.
+  def test_channels_that_are_counted_have_a_limit
+    many = Nats::Stream::COUNTED + 1
+    connect(many + 2)
+    consumer(many)
+    many.times { |number| bring("other#{number}", number + 3, number + 1, many - number - 1) }
+    assert_equal [%w[x gap], %w[y gap]], @outlet.seen
+    assert_equal 0, @stream.instance_variable_get(:@counts).size
+    assert_predicate @stream, :live?
+  end
+
+  def test_a_channel_that_is_full_explains_what_is_missing
+    connect(9)
+    consumer(2)
+    bring("other", 8, 1, 1)
+    bring("other", 9, 2, 0)
+    assert_empty @outlet.seen
+  end
+
   private
 
   def connect(last, created = CREATED)

@@ -41,6 +41,12 @@ class SecretsTest < Minitest::Test
     end
   end
 
+  def test_a_user_of_an_address_is_as_addresses_are_written
+    { "me:a+b" => { user: "me", pass: "a+b" }, "m%40e:%C3%BC%2F%25" => { user: "m@e", pass: "ü/%" }, "to+ken" => { auth_token: "to+ken" } }.each do |words, fields|
+      assert_equal fields, Rondo::PubSub::Nats::Credentials.new({}).fields(URI("nats://#{words}@h"), nil)
+    end
+  end
+
   def test_objects_show_no_secret
     words = { user: "me", password: "secret", token: "secret" }
     access = Rondo::PubSub::Nats::Credentials.new(words)

@@ -32,6 +32,7 @@ class RedisRepliesTest < Minitest::Test
     refusal, after = read(["-NOPERM not you\r\n+OK\r\n"])
     assert_instance_of Replies::Refusal, refusal
     assert_equal "NOPERM not you", refusal.message
+    assert_equal ["ERR a  [31mb"], read(["-ERR a\n\e[31mb\r\n"]).map(&:message)
     assert_equal "OK", after
   end
 

@@ -281,6 +281,48 @@ class StreamsTracksTest < Minitest::Test
     assert_equal [1, text.size, text.size + 1, 1], texts("x").map(&:size)
   end
 
+  # The newest ones are given, and each channel that has lost something says so, in the order of ids.
+  def test_what_was_missed_has_a_limit_over_all_channels
+    follow("x", "y", "z")
+    @server.tracks.instance_variable_get(:@filled).instance_variable_set(:@most, 6 * (StreamsModel::Streams::Item::OWN + 2))
+    @server.disconnect
+    publish("z", "z1")
+    8.times { |number| %w[x y].each { |channel| publish(channel, "#{channel}#{number}") } }
+    calm
+    given = @server.order.map { |item| [item.channel, item.text] }
+    %w[x y z].each { |channel| assert_equal [1, nil], [texts(channel).count(nil), texts(channel).first], channel }
+    assert_equal [%w[x x7], %w[y y7]], given.last(2)
+    assert_operator given.size, :<, 12
+    assert_equal @server.order.map(&:id).sort, @server.order.map(&:id)
+    publish("x", "next")
+    calm
+    assert_equal [%w[x next]], @server.order.drop(given.size).map { |item| [item.channel, item.text] }
+  end
+
+  # Short ones are many.
+  def test_messages_that_are_held_count_with_what_they_take
+    tracks = @server.tracks
+    tracks.instance_variable_set(:@held_bytes, StreamsModel::Streams::Tracks::HELD_MAX - 100)
+    tracks.send(:hold, StreamsModel::Streams::Item.new("x", 0, 0, 1, "t", ""))
+    assert_equal [[], 0], %i[@held @held_bytes].map { |name| tracks.instance_variable_get(name) }
+  end
+
+  # A copy that is read while many come.
+  def test_what_comes_during_a_copy_has_a_limit
+    follow("x")
+    publish("x", "1")
+    @server.tracks.instance_variable_set(:@copy_max, 3 * (StreamsModel::Streams::Item::OWN + 1))
+    @server.copy("x")
+    @server.feed
+    @server.step(:execute)
+    publish("x", *("2".."9"))
+    20.times { @server.step(:hear) }
+    calm
+    assert_equal [%w[7 8 9]], @server.copies.map { |_, _, items| items.map(&:text) }
+    assert_equal @redis.ever["x"][5].id, @server.copies.last[1]
+    assert_equal [*"1".."9"], texts("x")
+  end
+
   # Redis refuses the first message ever, and has room again when the second one arrives.
   def test_a_message_does_not_overtake_a_refused_one
     %w[1 2].each { |text| @server.publish("x", text) }
