@@ -9,30 +9,39 @@ require "support/waiting_clients"
 module Servers
   PAGE = File.read(File.expand_path("../../docs/FIBERS.md", __dir__))
 
+  # Several fibers may ask for a server at once.
+  @starting = Mutex.new
+
   class << self
     def postgres
       require "support/postgres_server"
-      @postgres ||= PostgresServer.new
+      once { @postgres ||= PostgresServer.new }
     end
 
     def mariadb
       require "support/mariadb_server"
-      @mariadb ||= MariadbServer.new
+      once { @mariadb ||= MariadbServer.new }
     end
 
     def redis
       require "support/redis_gate"
-      @redis ||= RedisGate.new
+      once { @redis ||= RedisGate.new }
     end
 
     def http
       require "support/http_gate"
-      @http ||= HTTPGate.new
+      once { @http ||= HTTPGate.new }
     end
 
     def https
       require "support/http_gate"
-      @https ||= HTTPGate.new(tls: true)
+      once { @https ||= HTTPGate.new(tls: true) }
+    end
+
+    private
+
+    def once(&)
+      @starting.synchronize(&)
     end
   end
 end

@@ -56,12 +56,19 @@ class MariadbServer < ChildServer
   private
 
   def make_folder
-    system("mariadb-install-db", "--no-defaults", "--datadir=#{base}", "--auth-root-authentication-method=normal",
-           "--skip-test-db", "--skip-name-resolve", "--user=#{user}", out: log_path, err: %i[child out]) || raise(File.read(log_path))
+    FileUtils.mkdir(temporary)
+    system("mariadb-install-db", "--no-defaults", "--datadir=#{base}", "--tmpdir=#{temporary}",
+           "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", "--user=#{user}",
+           out: log_path, err: %i[child out]) || raise(File.read(log_path))
   end
 
   def base
     File.join(folder, "base")
+  end
+
+  # A MariaDB that starts removes the temporary tables of all others in this folder.
+  def temporary
+    File.join(folder, "temporary")
   end
 
   def user
@@ -69,7 +76,7 @@ class MariadbServer < ChildServer
   end
 
   def command
-    ["/usr/sbin/mariadbd", "--no-defaults", "--user=#{user}", "--datadir=#{base}", "--port=#{port}",
+    ["/usr/sbin/mariadbd", "--no-defaults", "--user=#{user}", "--datadir=#{base}", "--tmpdir=#{temporary}", "--port=#{port}",
      "--socket=#{File.join(folder, "mariadb.sock")}", "--pid-file=#{File.join(folder, "pid")}", *OPTIONS]
   end
 
