@@ -12,8 +12,11 @@
 #include "base/ledger.h"
 #include "request/handler.h"
 
-/* Of one turn: holds, subscriptions that are looked at, and messages that are given. */
-enum { RUN_COST = 4096 };
+enum {
+    RUN_COST = 4096,    /* of one turn: holds, subscriptions that are looked at, messages that are
+                         * given */
+    LIVE_WAIT_MS = 1000 /* for queues that do not get empty */
+};
 
 typedef struct held {
     rd_message *message; /* a reference; NULL: it was dropped */
@@ -204,7 +207,11 @@ static void on_message(rd_subscriber *subscriber, rd_subscription *subscription,
         refuse(hold);
         return;
     }
-    if (message->id != 0) hold->last_id = message->id;
+    if (message->id != 0) {
+        const uint64_t sequence = rd_fanout_pass_number(subscription->line);
+        hold->last_id = message->id;
+        if (hold->sequence < sequence) hold->sequence = sequence;
+    }
     append(hold, &(held){.message = message,
                          .order = hold->last_id,
                          .owner = owner,
@@ -267,6 +274,12 @@ void rd_hold_settle(rd_hold *hold) {
     }
 }
 
+/* Messages that come faster than they are delivered would be waited for without end. */
+static bool waits_for_queues(const rd_hold *hold) {
+    if (hold->is_full || hold->holds->loop->now_ms >= hold->end_ms) return false;
+    return rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence);
+}
+
 /* Clients choose how many holds there are, and how much is in them. The rest waits for the next
  * turn, those that are behind last. */
 void rd_holds_run(rd_holds *holds) {
@@ -276,7 +289,7 @@ void rd_holds_run(rd_holds *holds) {
     for (rd_list *node; cost < RUN_COST && (node = rd_list_shift(&holds->due)) != NULL;) {
         rd_hold *hold = RD_CONTAINER(node, rd_hold, in_due);
         cost += 1 + hold->endpoint->subscriber.count;
-        if (rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence)) {
+        if (waits_for_queues(hold)) {
             rd_list_append(&behind, node);
         } else {
             cost += hold->count;
@@ -366,7 +379,7 @@ static void on_ordered(rd_subscriber *subscriber, rd_subscription *subscription,
         rd_endpoint_deliver(endpoint, message, subscription->as, (uintptr_t)subscription->with);
         return;
     }
-    rd_hold *hold = rd_hold_begin(holds, endpoint, RD_REPLAY_WAIT_MS);
+    rd_hold *hold = rd_hold_begin(holds, endpoint, LIVE_WAIT_MS);
     hold->is_live = true;
     on_message(subscriber, subscription, message);
     if (rd_hold_of(endpoint) == hold) rd_hold_settle(hold);

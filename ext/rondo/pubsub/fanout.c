@@ -98,6 +98,10 @@ void rd_fanout_add(rd_fanout *fanout, rd_fanout_line *line, rd_message *message)
     if (!rd_list_is_linked(&line->in_ready)) rd_list_append(&fanout->ready, &line->in_ready);
 }
 
+uint64_t rd_fanout_pass_number(const rd_fanout_line *line) {
+    return line->pass_last->number;
+}
+
 bool rd_subscriber_is_behind(const rd_subscriber *subscriber, uint64_t number) {
     const rd_list *ring = subscriber->subscriptions;
     for (const rd_list *node = ring; node != NULL; node = rd_ring_next(ring, node)) {

@@ -120,6 +120,9 @@ void rd_fanout_rejoin(rd_fanout *fanout, rd_subscription *subscription);
 /* Queues a message for the subscriptions in line now. Takes a reference of its own. */
 void rd_fanout_add(rd_fanout *fanout, rd_fanout_line *line, rd_message *message);
 
+/* In on_message: the number of the last message of this pass, in the sequence of all messages. */
+uint64_t rd_fanout_pass_number(const rd_fanout_line *line);
+
 /* Whether a message up to this number of the sequence may still be on its way to the subscriber. */
 bool rd_subscriber_is_behind(const rd_subscriber *subscriber, uint64_t number);
 

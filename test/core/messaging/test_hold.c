@@ -506,6 +506,31 @@ static void test_live_messages_for_a_crowd(void) {
     finish_all();
 }
 
+/* What is published while a part is delivered is waited for, too. */
+static void test_live_messages_that_go_on(void) {
+    enum { CROWD = 2 * RD_FANOUT_SLICE - 2 }; /* and two, the last of them for "b" */
+    static client *crowd[CROWD];
+    begin_all();
+    rd_pubsub *pubsub = &workers[0].pubsub;
+    client *stream = new_stream(&workers[0]);
+    subscribe(stream, "a");
+    subscribe(stream, "b");
+    for (int i = 0; i < CROWD; i++) subscribe(crowd[i] = new_client(&workers[0]), "a");
+    settle(&workers[0]);
+    enqueue(&workers[0], "a", "a1", 10);
+    enqueue(&workers[0], "b", "b1", 11);
+    rd_pubsub_run(pubsub);
+    CHECK_STR(stream->got, "");
+    enqueue(&workers[0], "a", "a2", 12);
+    enqueue(&workers[0], "b", "b2", 13);
+    for (int turns = 0; turns < 20; turns++) rd_pubsub_run(pubsub);
+    CHECK_STR(stream->got, "a1 b1 a2 b2 ");
+    for (int i = 0; i < CROWD; i++) close_all(crowd[i]);
+    close_all(stream);
+    settle(&workers[0]);
+    finish_all();
+}
+
 /* ---- time ---- */
 
 static void wait_for_timeouts(const rd_pubsub *pubsub, uint64_t count) {
@@ -705,6 +730,7 @@ int main(void) {
     test_live_messages_without_room();
     test_live_messages_of_several_channels();
     test_live_messages_for_a_crowd();
+    test_live_messages_that_go_on();
     test_answers_that_do_not_come();
     test_a_callback_that_does_not_return();
     test_an_engine_that_is_away();
