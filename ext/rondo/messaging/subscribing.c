@@ -97,14 +97,19 @@ static void note_kind(rd_pubsub *pubsub, rd_replay kind) {
     pubsub->replay_gaps += kind == RD_REPLAY_GAP;
 }
 
+static bool is_kept_by_engine(const rd_replaying *replaying) {
+    const rd_pubsub *pubsub = replaying->pubsub;
+    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
+    return pubsub->has_streams && !replaying->is_pattern &&
+           rd_history_wants(&pubsub->history, name);
+}
+
 /* The client is told before it gets what there is: if it breaks off, it knows, or it comes back
  * with its old id and is told again. */
 static void tell_of_gap(const rd_replaying *replaying, rd_replay kind) {
-    rd_pubsub *pubsub = replaying->pubsub;
     const bool is_gap = kind == RD_REPLAY_GAP || kind == RD_REPLAY_UNKNOWN;
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
-    if (!is_gap || !pubsub->has_streams || replaying->is_pattern) return;
-    if (!rd_history_wants(&pubsub->history, name)) return;
+    if (!is_gap || !is_kept_by_engine(replaying)) return;
     if (kind == RD_REPLAY_UNKNOWN) note_unknown(replaying);
     rd_message *message = rd_message_new(name, RD_SLICE(""), true, 0);
     message->is_gap = true;
@@ -127,20 +132,35 @@ static rd_replay note_end(const rd_replaying *replaying, rd_replay kind) {
     return is_cut ? RD_REPLAY_GAP : kind;
 }
 
-static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
-    rd_replaying *replaying = replaying_of(replay);
-    rd_endpoint *endpoint = replaying->endpoint;
+/* The master of this server has gone, so this process ends soon. What an engine keeps is not lost:
+ * the client gets it elsewhere, with the id that it has. */
+static bool is_orphaned(const rd_replaying *replaying) {
+    return !replaying->wait.replay.is_late && !rd_link_is_open(replaying->pubsub->link) &&
+           is_kept_by_engine(replaying);
+}
+
+static void begin_subscription(rd_replaying *replaying, rd_replay kind) {
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
     const rd_replay how = note_end(replaying, kind);
     give_room(replaying);
-    if (!endpoint->is_closing) {
-        subscribe_now(replaying->pubsub, endpoint, name, replaying->is_pattern, &replaying->terms,
-                      false);
-        tell_of_gap(replaying, how);
-    }
+    if (replaying->endpoint->is_closing) return;
+    subscribe_now(replaying->pubsub, replaying->endpoint, name, replaying->is_pattern,
+                  &replaying->terms, false);
+    tell_of_gap(replaying, how);
+}
+
+static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
+    rd_replaying *replaying = replaying_of(replay);
+    rd_endpoint *endpoint = replaying->endpoint;
+    const bool has_to_go = is_orphaned(replaying) && !endpoint->is_closing;
+    if (!has_to_go) begin_subscription(replaying, kind);
     rd_endpoint_ref(endpoint);
     end_replaying(replaying);
-    settle(endpoint);
+    if (has_to_go) {
+        rd_endpoint_ops_of(endpoint)->close(endpoint, 1012, RD_SLICE("service restart"));
+    } else {
+        settle(endpoint);
+    }
     rd_endpoint_unref(endpoint);
 }
 

@@ -614,6 +614,46 @@ static void test_an_engine_that_is_away(void) {
     finish_all();
 }
 
+static unsigned close_code;
+
+static void close_and_end(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
+    (void)reason;
+    close_code = code;
+    endpoint->is_closing = true;
+    rd_endpoint_end_subscriptions(endpoint);
+}
+
+/* The master has gone. What the engine keeps is not lost: the client comes back with its id. */
+static void test_a_hub_that_ends(void) {
+    rd_endpoint_ops ending = ops_with_ids;
+    begin_all();
+    ending.close = close_and_end;
+    client *stream = new_client_of(&workers[0], &ending), *plain = new_stream(&workers[1]);
+    stream->endpoint.conn = &conn;
+    stream->endpoint.is_deaf = true;
+    workers[0].pubsub.has_streams = true;
+    subscribe(stream, "live");
+    settle(&workers[0]);
+    rd_hub_thread_stop(hub);
+    subscribe_since(stream, "a", 1);
+    subscribe_since(stream, "b", 1);
+    subscribe_since(plain, "a", 1);
+    enqueue(&workers[0], "live", "m1", 7);
+    rd_pubsub_run(&workers[0].pubsub);
+    rd_hub_thread_free(hub);
+    hub = NULL;
+    while (workers[0].pubsub.link->conn != NULL && check_failed == 0) turn();
+    while (workers[1].pubsub.link->conn != NULL && check_failed == 0) turn();
+    CHECK_STR(stream->got, "");
+    CHECK_INT(close_code, 1012);
+    CHECK(stream->endpoint.hold == NULL);
+    CHECK(!plain->endpoint.is_closing); /* without an engine nobody else has it */
+    CHECK_INT(rd_channels_subscribers(&workers[1].pubsub.channels, text("a"), false), 1);
+    close_all(stream);
+    close_all(plain);
+    finish_all();
+}
+
 /* ---- random histories ---- */
 
 static unsigned seed;
@@ -734,6 +774,7 @@ int main(void) {
     test_answers_that_do_not_come();
     test_a_callback_that_does_not_return();
     test_an_engine_that_is_away();
+    test_a_hub_that_ends();
     test_any_history();
     return check_summary();
 }
