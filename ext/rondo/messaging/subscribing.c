@@ -48,6 +48,7 @@ static void settle(rd_endpoint *endpoint) {
     if (endpoint->hold != NULL) rd_hold_settle(rd_hold_of(endpoint));
 }
 
+/* Looks at all that is held, so it is for who was subscribed: of others nothing is. */
 static void forget_held(const rd_pubsub *pubsub, const rd_endpoint *endpoint, rd_slice name,
                         bool is_pattern) {
     if (endpoint->hold == NULL) return;
@@ -230,6 +231,7 @@ static int ask_hub(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool
     }
     const bool was_subscribed =
         rd_channels_unsubscribe(&pubsub->channels, &endpoint->subscriber, name, is_pattern);
+    if (was_subscribed) forget_held(pubsub, endpoint, name, is_pattern);
     const int code = is_beyond_limit(endpoint)
                          ? RD_ERR_CHANNEL_LIMIT
                          : rd_subscriber_reserve(&endpoint->subscriber, name.len);
@@ -273,13 +275,14 @@ static void replay_here(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
 static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
                      const rd_pubsub_terms *terms) {
     const bool was_due = cancel_replaying(endpoint, name, is_pattern);
-    if (terms->replays) forget_held(pubsub, endpoint, name, is_pattern);
     if (terms->replays && rd_link_is_open(pubsub->link)) {
         const int asked = ask_hub(pubsub, endpoint, name, is_pattern, terms);
         if (asked != RD_ERR_CLOSED) return asked == 1 && was_due ? 0 : asked;
     }
     const int result = subscribe_now(pubsub, endpoint, name, is_pattern, terms, terms->replays);
-    if (result >= 0 && terms->replays) replay_here(pubsub, endpoint, name, is_pattern, terms);
+    if (result < 0 || !terms->replays) return result;
+    if (result == 0) forget_held(pubsub, endpoint, name, is_pattern);
+    replay_here(pubsub, endpoint, name, is_pattern, terms);
     return result;
 }
 
