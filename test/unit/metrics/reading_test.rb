@@ -33,7 +33,7 @@ class ReadingTest < Minitest::Test
     { "gauge" => Reading::GAUGES + Reading::AGES.keys, "counter" => Reading::COUNTERS, "histogram" => Reading::TIMES.keys }.each do |type, names|
       names.each { |name| assert_equal type, families.fetch(name.to_s)[:type], name }
     end
-    left_out = %w[build_info start_time_seconds accept_queue_depth accept_queue_limit certificate_expiry_time_seconds workers generation]
+    left_out = %w[build_info start_time_seconds accept_queue_depth accept_queue_limit certificate_expiry_time_seconds control_refused workers generation]
     assert_equal left_out.sort, (families.keys - (Reading::GAUGES + Reading::COUNTERS + Reading::DOCS.keys).map(&:to_s)).sort
   end
 
