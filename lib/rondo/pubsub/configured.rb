@@ -40,6 +40,7 @@ module Rondo
       # @raise [Error] one line
       def make(settings, log, patience: PATIENCE)
         PubSub.log = log
+        check_address(settings)
         return own(settings[:pubsub_engine]) if settings[:pubsub_engine]
         only_one(settings)
         return nats(settings, log, patience) if settings[:nats]
@@ -94,6 +95,14 @@ module Rondo
         options.to_h[:jetstream]
       end
       private_class_method :jetstream?
+
+      # @raise [ConfigurationError]
+      def check_address(settings)
+        return if !settings[:redis_required] || settings[:redis_streams] || settings[:redis_url]
+
+        raise ConfigurationError, "redis_required needs redis_url or redis_streams: there is no address of a Redis"
+      end
+      private_class_method :check_address
 
       # @raise [ConfigurationError]
       def only_one(settings)

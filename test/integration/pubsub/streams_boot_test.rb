@@ -113,6 +113,14 @@ class StreamsBootTest < StreamsCase
     a.wait_for_log(/! REDIS_URL is not used: redis_prefix needs redis_streams/)
   end
 
+  def test_a_redis_that_is_required_has_an_address
+    write "rondo.rb", "redis_required\n"
+    %w[0 1].each do |workers|
+      assert_complaint 1, /redis_required needs redis_url or redis_streams: there is no address of a Redis/,
+                       rondo("-w", workers, "-C", "rondo.rb", "-q")
+    end
+  end
+
   def test_an_old_redis
     old = OldRedis.new
     a = start("-w", "1", "--redis-streams", "redis://127.0.0.1:#{old.port}")
