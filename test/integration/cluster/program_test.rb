@@ -202,7 +202,9 @@ class ProgramTest < ClusterCase
   RUBY
   TALK = "Rondo::Root.run { Thread.new { sleep 0.01 until File.exist?('go'); Rondo.publish('own', 'down', Rondo::PubSub::SIBLINGS); " \
          "Rondo.publish('own', 'here', false); Rondo.publish('talk', 'words'); " \
-         "2.times { |n| Rondo.publish(%(other\#{n}), 'x') } } }\n"
+         "2.times { |n| Rondo.publish(%(other\#{n}), 'x') } } }\n" \
+         "Rondo::Root.subscribe('ready') { warn 'a worker is known' }\n" \
+         "Rondo.run { Rondo.publish('ready', 'x', Rondo::PubSub::ROOT) }\n"
 
   # Never on the loop of the master, whatever they do.
   def test_blocks_of_the_first_process
@@ -211,6 +213,7 @@ class ProgramTest < ClusterCase
     assert_includes server.log, "! Rondo::Root: the master stops using this at the first restart by USR2"
     server.wait_for_log(/(root tick.*){3}/m)
     assert_includes server.wait_for_log(/^codes .*$/)[0], "codes [3]"
+    server.wait_for_log(/^a worker is known$/) # with what it subscribes to
     write "go", ""
     server.wait_for_log(/^root #{server.pid} heard UTF-8 words of news$/)
     server.wait_for_log(/^root heard other0$/)
