@@ -261,11 +261,19 @@ static bool waits_for_callback(const rd_hold *hold) {
            endpoint->source.is_handling;
 }
 
+/* From now on it waits for queues alone. */
+static void limit_wait(rd_hold *hold) {
+    const uint64_t end_ms = hold->holds->loop->now_ms + LIVE_WAIT_MS;
+    hold->is_live = true;
+    if (hold->end_ms > end_ms) hold->end_ms = end_ms;
+}
+
 void rd_hold_settle(rd_hold *hold) {
     const rd_fanout *fanout = &hold->holds->channels->fanout;
     if (hold->waits != NULL || rd_list_is_linked(&hold->in_due)) return;
     if (waits_for_callback(hold)) return;
     hold->sequence = fanout->sequence;
+    limit_wait(hold);
     if (!fanout->is_running &&
         !rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence)) {
         release(hold, true);
@@ -332,8 +340,26 @@ static void end(rd_endpoint_hold *of_endpoint) {
 
 /* ---- the beginning ---- */
 
+static void set_deadline(rd_hold *hold, uint64_t wait_ms) {
+    rd_loop *loop = hold->holds->loop;
+    const uint64_t first_ms = wait_ms < RD_REPLAY_WAIT_MS ? wait_ms : RD_REPLAY_WAIT_MS;
+    hold->end_ms = loop->now_ms + wait_ms;
+    rd_timer_set(&loop->timers, &hold->deadline, loop->now_ms + first_ms);
+}
+
+/* It waits for answers, too, and as long as they may take. */
+static void extend(rd_hold *hold, uint64_t wait_ms) {
+    hold->is_live = false;
+    rd_list_unlink(&hold->in_due);
+    set_deadline(hold, wait_ms);
+}
+
 rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms) {
-    if (endpoint->hold != NULL) return rd_hold_of(endpoint);
+    if (endpoint->hold != NULL) {
+        rd_hold *present = rd_hold_of(endpoint);
+        if (present->is_live) extend(present, wait_ms);
+        return present;
+    }
     rd_hold *hold = rd_alloc_zero(sizeof(*hold));
     hold->of_endpoint = (rd_endpoint_hold){.settle = settle, .end = end};
     hold->holds = holds;
@@ -343,10 +369,7 @@ rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms)
     hold->kind.on_message = on_message;
     rd_list_init(&hold->in_due);
     rd_timer_init(&hold->deadline, on_deadline);
-    const uint64_t now_ms = holds->loop->now_ms;
-    const uint64_t first_ms = wait_ms < RD_REPLAY_WAIT_MS ? wait_ms : RD_REPLAY_WAIT_MS;
-    hold->end_ms = now_ms + wait_ms;
-    rd_timer_set(&holds->loop->timers, &hold->deadline, now_ms + first_ms);
+    set_deadline(hold, wait_ms);
     rd_endpoint_ref(endpoint);
     endpoint->hold = &hold->of_endpoint;
     endpoint->subscriber.kind = &hold->kind;
@@ -354,7 +377,6 @@ rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms)
 }
 
 void rd_hold_join(rd_hold *hold, rd_hold_wait *wait) {
-    hold->is_live = false;
     wait->part.first = hold->count;
     rd_ring_append(&hold->waits, &wait->in_hold);
     rd_list_unlink(&hold->in_due);

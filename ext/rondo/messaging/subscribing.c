@@ -134,10 +134,17 @@ static rd_replay note_end(const rd_replaying *replaying, rd_replay kind) {
 }
 
 /* The master of this server has gone, so this process ends soon. What an engine keeps is not lost:
- * the client gets it elsewhere, with the id that it has. */
+ * the client gets it elsewhere, with the id that it has. So it gets nothing more that has one. */
+static void send_elsewhere(rd_endpoint *endpoint) {
+    if (endpoint->hold != NULL) endpoint->hold->end(endpoint->hold);
+    rd_endpoint_ops_of(endpoint)->close(endpoint, 1012, RD_SLICE("service restart"));
+}
+
+/* The application's own subscribers have no connection. */
 static bool is_orphaned(const rd_replaying *replaying) {
-    return !replaying->wait.replay.is_late && !rd_link_is_open(replaying->pubsub->link) &&
-           is_kept_by_engine(replaying);
+    const rd_endpoint *endpoint = replaying->endpoint;
+    return endpoint->conn != NULL && !endpoint->is_closing && !replaying->wait.replay.is_late &&
+           !rd_link_is_open(replaying->pubsub->link) && is_kept_by_engine(replaying);
 }
 
 static void begin_subscription(rd_replaying *replaying, rd_replay kind) {
@@ -153,15 +160,14 @@ static void begin_subscription(rd_replaying *replaying, rd_replay kind) {
 static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
     rd_replaying *replaying = replaying_of(replay);
     rd_endpoint *endpoint = replaying->endpoint;
-    const bool has_to_go = is_orphaned(replaying) && !endpoint->is_closing;
+    const bool has_to_go = is_orphaned(replaying);
     if (!has_to_go) begin_subscription(replaying, kind);
     rd_endpoint_ref(endpoint);
     end_replaying(replaying);
-    if (has_to_go) {
-        rd_endpoint_ops_of(endpoint)->close(endpoint, 1012, RD_SLICE("service restart"));
-    } else {
+    if (has_to_go)
+        send_elsewhere(endpoint);
+    else
         settle(endpoint);
-    }
     rd_endpoint_unref(endpoint);
 }
 
@@ -272,12 +278,23 @@ static void replay_here(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
     note_kind(pubsub, replaying.part.is_cut ? RD_REPLAY_GAP : kind);
 }
 
+/* The master has gone already; what was missed is not in the history of this process. */
+static bool is_elsewhere(const rd_pubsub *pubsub, const rd_endpoint *endpoint, rd_slice name,
+                         bool is_pattern) {
+    return pubsub->has_streams && !is_pattern && endpoint->conn != NULL && !endpoint->is_closing &&
+           pubsub->link != NULL && rd_history_wants(&pubsub->history, name);
+}
+
 static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
                      const rd_pubsub_terms *terms) {
     const bool was_due = cancel_replaying(endpoint, name, is_pattern);
     if (terms->replays && rd_link_is_open(pubsub->link)) {
         const int asked = ask_hub(pubsub, endpoint, name, is_pattern, terms);
         if (asked != RD_ERR_CLOSED) return asked == 1 && was_due ? 0 : asked;
+    }
+    if (terms->replays && is_elsewhere(pubsub, endpoint, name, is_pattern)) {
+        send_elsewhere(endpoint);
+        return RD_ERR_CLOSED;
     }
     const int result = subscribe_now(pubsub, endpoint, name, is_pattern, terms, terms->replays);
     if (result < 0 || !terms->replays) return result;

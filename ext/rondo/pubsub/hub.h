@@ -146,8 +146,9 @@ void rd_hub_catch_up(rd_hub *hub, unsigned count);
 int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame);
 
 /* Answers replays that wait, one of each link after the other, while there is room for them, for
- * about a millisecond. Call it once in a hold of the lock. */
-void rd_hub_answer(rd_hub *hub);
+ * about a millisecond. Call it once in a hold of the lock. Returns whether the time was too short
+ * for all. */
+bool rd_hub_answer(rd_hub *hub);
 
 /* Whether a link that asks has room for an answer. */
 bool rd_hub_can_answer(rd_hub *hub);

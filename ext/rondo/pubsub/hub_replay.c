@@ -110,9 +110,9 @@ static bool answer_first(rd_hub *hub, rd_hub_link *link) {
 }
 
 /* Links without room for an answer stand aside until the others are through. */
-void rd_hub_answer(rd_hub *hub) {
+bool rd_hub_answer(rd_hub *hub) {
     rd_list full;
-    if (rd_list_is_empty(&hub->asking)) return;
+    if (rd_list_is_empty(&hub->asking)) return false;
     const uint64_t end_ns = rd_clock_ns() + ANSWERS_NS;
     bool is_over = false;
     rd_list_init(&full);
@@ -127,7 +127,9 @@ void rd_hub_answer(rd_hub *hub) {
         }
         is_over = rd_clock_ns() >= end_ns;
     }
+    const bool has_more = !rd_list_is_empty(&hub->asking);
     for (rd_list *node; (node = rd_list_shift(&full)) != NULL;) rd_list_append(&hub->asking, node);
+    return has_more;
 }
 
 bool rd_hub_can_answer(rd_hub *hub) {

@@ -531,6 +531,34 @@ static void test_live_messages_that_go_on(void) {
     finish_all();
 }
 
+/* A replay that begins while queues are waited for has all its time. */
+static void test_a_replay_behind_live_messages(void) {
+    enum { LIVE_MS = 1000 };
+    client *stream = stream_without_hub();
+    rd_pubsub *pubsub = &workers[0].pubsub;
+    const uint64_t start_ms = loop.now_ms;
+    pubsub->link->wait_ms = 60000;
+    subscribe(stream, "b");
+    enqueue(&workers[0], "live", "m1", 10);
+    enqueue(&workers[0], "b", "b1", 11);
+    rd_fanout_run(&pubsub->channels.fanout, 1);
+    CHECK(stream->endpoint.hold != NULL);
+    subscribe_since(stream, "c", 1);
+    loop.now_ms = start_ms + LIVE_MS + 1;
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    rd_pubsub_run(pubsub);
+    CHECK_STR(stream->got, "");
+    CHECK_INT(pubsub->replay_timeouts, 0);
+    loop.now_ms = start_ms + 60001;
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    rd_pubsub_run(pubsub);
+    CHECK_STR(stream->got, "reset:c m1 b1 ");
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+    close_all(stream);
+    settle(&workers[0]);
+    finish_all();
+}
+
 /* ---- time ---- */
 
 static void wait_for_timeouts(const rd_pubsub *pubsub, uint64_t count) {
@@ -619,6 +647,7 @@ static unsigned close_code;
 static void close_and_end(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
     (void)reason;
     close_code = code;
+    if (endpoint->hold != NULL) endpoint->hold->settle(endpoint->hold, true); /* as sse.c does */
     endpoint->is_closing = true;
     rd_endpoint_end_subscriptions(endpoint);
 }
@@ -629,6 +658,7 @@ static void test_a_hub_that_ends(void) {
     begin_all();
     ending.close = close_and_end;
     client *stream = new_client_of(&workers[0], &ending), *plain = new_stream(&workers[1]);
+    client *own = new_client(&workers[0]); /* without a connection */
     stream->endpoint.conn = &conn;
     stream->endpoint.is_deaf = true;
     workers[0].pubsub.has_streams = true;
@@ -638,6 +668,7 @@ static void test_a_hub_that_ends(void) {
     subscribe_since(stream, "a", 1);
     subscribe_since(stream, "b", 1);
     subscribe_since(plain, "a", 1);
+    subscribe_since(own, "a", 1);
     enqueue(&workers[0], "live", "m1", 7);
     rd_pubsub_run(&workers[0].pubsub);
     rd_hub_thread_free(hub);
@@ -646,7 +677,15 @@ static void test_a_hub_that_ends(void) {
     while (workers[1].pubsub.link->conn != NULL && check_failed == 0) turn();
     CHECK_STR(stream->got, "");
     CHECK_INT(close_code, 1012);
+    client *late = new_client_of(&workers[0], &ending);
+    late->endpoint.conn = &conn;
+    CHECK_INT(subscribe_since(late, "a", 1), RD_ERR_CLOSED);
+    CHECK(late->endpoint.is_closing);
+    close_all(late);
     CHECK(stream->endpoint.hold == NULL);
+    CHECK(!own->endpoint.is_closing);
+    CHECK_INT(rd_channels_subscribers(&workers[0].pubsub.channels, text("a"), false), 1);
+    close_all(own);
     CHECK(!plain->endpoint.is_closing); /* without an engine nobody else has it */
     CHECK_INT(rd_channels_subscribers(&workers[1].pubsub.channels, text("a"), false), 1);
     close_all(stream);
@@ -771,6 +810,7 @@ int main(void) {
     test_live_messages_of_several_channels();
     test_live_messages_for_a_crowd();
     test_live_messages_that_go_on();
+    test_a_replay_behind_live_messages();
     test_answers_that_do_not_come();
     test_a_callback_that_does_not_return();
     test_an_engine_that_is_away();
