@@ -40,7 +40,7 @@ static inline rd_aside_channel *rd_aside_find(const rd_aside *aside, rd_slice na
     return node == NULL ? NULL : RD_CONTAINER(node, rd_aside_channel, in_map);
 }
 
-/* Parks a replay, which is in no list. Returns its channel. */
+/* Sets a replay aside, which is in no list. Returns its channel. */
 rd_aside_channel *rd_aside_add(rd_aside *aside, rd_slice name, rd_list *node);
 
 /* A replay that was set aside is over. After the last one of a channel all its followers return. */

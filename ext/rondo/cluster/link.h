@@ -52,9 +52,8 @@ struct rd_link {
     rd_settings settings;
     rd_conn *conn; /* NULL: the hub has gone */
     rd_relay_reader reader;
-    rd_changes changes; /* of subscriptions, for which there was no room; none without a hub */
-    rd_list
-        tickets; /* replays that were requested, in this order, but for those that are set aside */
+    rd_changes changes;   /* of subscriptions, for which there was no room; none without a hub */
+    rd_list tickets;      /* requested replays, in this order, but for those that are set aside */
     rd_fair_lines *lines; /* of replays that wait */
     uint32_t waiting;     /* in lines */
     rd_aside aside;       /* channels whose replays wait for the engine */

@@ -46,7 +46,6 @@ struct rd_hold {
     uint64_t end_ms;   /* of the hold */
     bool is_full;
     bool is_over; /* does not wait for the callback that runs */
-    bool is_live; /* nor does one that waits for queues alone */
 };
 
 void rd_holds_init(rd_holds *holds, rd_channels *channels, rd_loop *loop) {
@@ -257,15 +256,13 @@ static void release(rd_hold *hold, bool gives) {
 
 static bool waits_for_callback(const rd_hold *hold) {
     const rd_endpoint *endpoint = hold->endpoint;
-    return !hold->is_over && !hold->is_live && rd_endpoint_ops_of(endpoint)->has_ids &&
-           endpoint->source.is_handling;
+    return !hold->is_over && rd_endpoint_ops_of(endpoint)->has_ids && endpoint->source.is_handling;
 }
 
-/* From now on it waits for queues alone. */
-static void limit_wait(rd_hold *hold) {
+static void wait_for_queues(rd_hold *hold) {
     const uint64_t end_ms = hold->holds->loop->now_ms + LIVE_WAIT_MS;
-    hold->is_live = true;
     if (hold->end_ms > end_ms) hold->end_ms = end_ms;
+    rd_list_append(&hold->holds->due, &hold->in_due);
 }
 
 void rd_hold_settle(rd_hold *hold) {
@@ -273,17 +270,16 @@ void rd_hold_settle(rd_hold *hold) {
     if (hold->waits != NULL || rd_list_is_linked(&hold->in_due)) return;
     if (waits_for_callback(hold)) return;
     hold->sequence = fanout->sequence;
-    limit_wait(hold);
     if (!fanout->is_running &&
         !rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence)) {
         release(hold, true);
     } else {
-        rd_list_append(&hold->holds->due, &hold->in_due);
+        wait_for_queues(hold);
     }
 }
 
 /* Messages that come faster than they are delivered would be waited for without end. */
-static bool waits_for_queues(const rd_hold *hold) {
+static bool has_to_wait(const rd_hold *hold) {
     if (hold->is_full || hold->holds->loop->now_ms >= hold->end_ms) return false;
     return rd_subscriber_is_behind(&hold->endpoint->subscriber, hold->sequence);
 }
@@ -297,7 +293,7 @@ void rd_holds_run(rd_holds *holds) {
     for (rd_list *node; cost < RUN_COST && (node = rd_list_shift(&holds->due)) != NULL;) {
         rd_hold *hold = RD_CONTAINER(node, rd_hold, in_due);
         cost += 1 + hold->endpoint->subscriber.count;
-        if (waits_for_queues(hold)) {
+        if (has_to_wait(hold)) {
             rd_list_append(&behind, node);
         } else {
             cost += hold->count;
@@ -347,17 +343,13 @@ static void set_deadline(rd_hold *hold, uint64_t wait_ms) {
     rd_timer_set(&loop->timers, &hold->deadline, loop->now_ms + first_ms);
 }
 
-/* It waits for answers, too, and as long as they may take. */
-static void extend(rd_hold *hold, uint64_t wait_ms) {
-    hold->is_live = false;
-    rd_list_unlink(&hold->in_due);
-    set_deadline(hold, wait_ms);
-}
-
 rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms) {
     if (endpoint->hold != NULL) {
         rd_hold *present = rd_hold_of(endpoint);
-        if (present->is_live) extend(present, wait_ms);
+        if (rd_list_is_linked(&present->in_due)) { /* it waits for answers again */
+            rd_list_unlink(&present->in_due);
+            set_deadline(present, wait_ms);
+        }
         return present;
     }
     rd_hold *hold = rd_alloc_zero(sizeof(*hold));
@@ -379,7 +371,6 @@ rd_hold *rd_hold_begin(rd_holds *holds, rd_endpoint *endpoint, uint64_t wait_ms)
 void rd_hold_join(rd_hold *hold, rd_hold_wait *wait) {
     wait->part.first = hold->count;
     rd_ring_append(&hold->waits, &wait->in_hold);
-    rd_list_unlink(&hold->in_due);
 }
 
 void rd_hold_leave(rd_hold *hold, rd_hold_wait *wait) {
@@ -401,10 +392,8 @@ static void on_ordered(rd_subscriber *subscriber, rd_subscription *subscription,
         rd_endpoint_deliver(endpoint, message, subscription->as, (uintptr_t)subscription->with);
         return;
     }
-    rd_hold *hold = rd_hold_begin(holds, endpoint, LIVE_WAIT_MS);
-    hold->is_live = true;
+    wait_for_queues(rd_hold_begin(holds, endpoint, LIVE_WAIT_MS));
     on_message(subscriber, subscription, message);
-    if (rd_hold_of(endpoint) == hold) rd_hold_settle(hold);
 }
 
 void rd_hold_order(rd_holds *holds, rd_endpoint *endpoint) {

@@ -98,11 +98,8 @@ static void note_kind(rd_pubsub *pubsub, rd_replay kind) {
     pubsub->replay_gaps += kind == RD_REPLAY_GAP;
 }
 
-static bool is_kept_by_engine(const rd_replaying *replaying) {
-    const rd_pubsub *pubsub = replaying->pubsub;
-    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
-    return pubsub->has_streams && !replaying->is_pattern &&
-           rd_history_wants(&pubsub->history, name);
+static bool is_kept_by_engine(const rd_pubsub *pubsub, rd_slice name, bool is_pattern) {
+    return pubsub->has_streams && !is_pattern && rd_history_wants(&pubsub->history, name);
 }
 
 /* The client is told before it gets what there is: if it breaks off, it knows, or it comes back
@@ -110,7 +107,7 @@ static bool is_kept_by_engine(const rd_replaying *replaying) {
 static void tell_of_gap(const rd_replaying *replaying, rd_replay kind) {
     const bool is_gap = kind == RD_REPLAY_GAP || kind == RD_REPLAY_UNKNOWN;
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
-    if (!is_gap || !is_kept_by_engine(replaying)) return;
+    if (!is_gap || !is_kept_by_engine(replaying->pubsub, name, replaying->is_pattern)) return;
     if (kind == RD_REPLAY_UNKNOWN) note_unknown(replaying);
     rd_message *message = rd_message_new(name, RD_SLICE(""), true, 0);
     message->is_gap = true;
@@ -134,17 +131,17 @@ static rd_replay note_end(const rd_replaying *replaying, rd_replay kind) {
 }
 
 /* The master of this server has gone, so this process ends soon. What an engine keeps is not lost:
- * the client gets it elsewhere, with the id that it has. So it gets nothing more that has one. */
+ * the client gets it elsewhere. The application's own subscribers have no connection. */
+static bool is_elsewhere(const rd_pubsub *pubsub, const rd_endpoint *endpoint, rd_slice name,
+                         bool is_pattern) {
+    return !rd_link_is_open(pubsub->link) && endpoint->conn != NULL && !endpoint->is_closing &&
+           is_kept_by_engine(pubsub, name, is_pattern);
+}
+
+/* It comes back with the id that it has, so it gets nothing more that has one. */
 static void send_elsewhere(rd_endpoint *endpoint) {
     if (endpoint->hold != NULL) endpoint->hold->end(endpoint->hold);
     rd_endpoint_ops_of(endpoint)->close(endpoint, 1012, RD_SLICE("service restart"));
-}
-
-/* The application's own subscribers have no connection. */
-static bool is_orphaned(const rd_replaying *replaying) {
-    const rd_endpoint *endpoint = replaying->endpoint;
-    return endpoint->conn != NULL && !endpoint->is_closing && !replaying->wait.replay.is_late &&
-           !rd_link_is_open(replaying->pubsub->link) && is_kept_by_engine(replaying);
 }
 
 static void begin_subscription(rd_replaying *replaying, rd_replay kind) {
@@ -160,7 +157,9 @@ static void begin_subscription(rd_replaying *replaying, rd_replay kind) {
 static void on_replay_end(rd_link_replay *replay, rd_replay kind) {
     rd_replaying *replaying = replaying_of(replay);
     rd_endpoint *endpoint = replaying->endpoint;
-    const bool has_to_go = is_orphaned(replaying);
+    const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
+    const bool has_to_go =
+        !replay->is_late && is_elsewhere(replaying->pubsub, endpoint, name, replaying->is_pattern);
     if (!has_to_go) begin_subscription(replaying, kind);
     rd_endpoint_ref(endpoint);
     end_replaying(replaying);
@@ -276,13 +275,6 @@ static void replay_here(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
                                   .bytes_max = rd_endpoint_room(endpoint, terms->block)};
     const rd_replay kind = rd_history_replay(&pubsub->history, &wish, replay, &replaying);
     note_kind(pubsub, replaying.part.is_cut ? RD_REPLAY_GAP : kind);
-}
-
-/* The master has gone already; what was missed is not in the history of this process. */
-static bool is_elsewhere(const rd_pubsub *pubsub, const rd_endpoint *endpoint, rd_slice name,
-                         bool is_pattern) {
-    return pubsub->has_streams && !is_pattern && endpoint->conn != NULL && !endpoint->is_closing &&
-           pubsub->link != NULL && rd_history_wants(&pubsub->history, name);
 }
 
 static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,

@@ -121,7 +121,7 @@ bool rd_hub_has_copy(rd_hub *hub, const rd_relay_frame *wanted, uint64_t due) {
 /* A copy that was asked for before the replay came may be too old. All that wait share the copies.
  */
 static void expect_loads(const rd_hub *hub, const rd_hub_topic *topic, uint64_t *due) {
-    const bool is_asked = topic->asked != 0 && topic->asked == hub->engines;
+    const bool is_asked = topic->asked == hub->engines;
     const uint64_t most = topic->loads + LOADS + is_asked;
     if (*due == 0 || *due > most) *due = most;
 }
