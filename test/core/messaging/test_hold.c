@@ -482,13 +482,28 @@ static void test_live_messages_of_several_channels(void) {
     finish_all();
 }
 
+enum { CROWD_MAX = 2 * RD_FANOUT_SLICE + 10 };
+
+static client *crowd[CROWD_MAX];
+static int crowd_count;
+
+static void join_crowd(int count) {
+    for (int i = 0; i < count; i++) subscribe(crowd[i] = new_client(&workers[0]), "a");
+    crowd_count = count;
+}
+
+static void finish_crowd(client *stream) {
+    for (int i = 0; i < crowd_count; i++) close_all(crowd[i]);
+    close_all(stream);
+    settle(&workers[0]);
+    finish_all();
+}
+
 /* The queues deliver a part at a time: the order waits for all of them. */
 static void test_live_messages_for_a_crowd(void) {
-    enum { CROWD = 2 * RD_FANOUT_SLICE + 10 };
-    static client *crowd[CROWD];
     begin_all();
     rd_pubsub *pubsub = &workers[0].pubsub;
-    for (int i = 0; i < CROWD; i++) subscribe(crowd[i] = new_client(&workers[0]), "a");
+    join_crowd(CROWD_MAX);
     client *stream = new_stream(&workers[0]);
     subscribe(stream, "a");
     subscribe(stream, "b");
@@ -500,22 +515,17 @@ static void test_live_messages_for_a_crowd(void) {
     while (strlen(stream->got) < 9 && turns++ < 10) rd_pubsub_run(pubsub);
     CHECK_STR(stream->got, "a1 b1 a2 ");
     CHECK(turns > 1);
-    for (int i = 0; i < CROWD; i++) close_all(crowd[i]);
-    close_all(stream);
-    settle(&workers[0]);
-    finish_all();
+    finish_crowd(stream);
 }
 
 /* What is published while a part is delivered is waited for, too. */
 static void test_live_messages_that_go_on(void) {
-    enum { CROWD = 2 * RD_FANOUT_SLICE - 2 }; /* and two, the last of them for "b" */
-    static client *crowd[CROWD];
     begin_all();
     rd_pubsub *pubsub = &workers[0].pubsub;
     client *stream = new_stream(&workers[0]);
     subscribe(stream, "a");
     subscribe(stream, "b");
-    for (int i = 0; i < CROWD; i++) subscribe(crowd[i] = new_client(&workers[0]), "a");
+    join_crowd(2 * RD_FANOUT_SLICE - 2); /* a part ends behind "b" */
     settle(&workers[0]);
     enqueue(&workers[0], "a", "a1", 10);
     enqueue(&workers[0], "b", "b1", 11);
@@ -525,10 +535,7 @@ static void test_live_messages_that_go_on(void) {
     enqueue(&workers[0], "b", "b2", 13);
     for (int turns = 0; turns < 20; turns++) rd_pubsub_run(pubsub);
     CHECK_STR(stream->got, "a1 b1 a2 b2 ");
-    for (int i = 0; i < CROWD; i++) close_all(crowd[i]);
-    close_all(stream);
-    settle(&workers[0]);
-    finish_all();
+    finish_crowd(stream);
 }
 
 /* A replay that begins while queues are waited for has all its time. */

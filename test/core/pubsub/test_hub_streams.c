@@ -72,6 +72,12 @@ static void end_copy(const char *channel) {
     CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_END, 0, channel, "", 0), 0);
 }
 
+/* Without any message. */
+static void load_copy(const char *channel, uint64_t known) {
+    begin_copy(channel, 10, known);
+    end_copy(channel);
+}
+
 static void begin(void) {
     rd_hub_init(&hub, send_to, room_of, (rd_history_limits){100, 1 << 20}, 5);
     CHECK_INT(rd_hub_keep(&hub, text("k*"), true, (rd_relay_terms){10, 0, 0}), 0);
@@ -202,8 +208,7 @@ static void test_an_engine_that_ends_in_a_copy(void) {
 static void test_an_id_above_the_copy_asks_again(void) {
     begin();
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 50);
-    begin_copy("ka", 10, 40);
-    end_copy("ka");
+    load_copy("ka", 40);
     check_said(ENGINE, "sub ka  #1;replay ka  #0;");
     rd_hub_answer(&hub);
     check_said(WORKER, "");
@@ -216,8 +221,7 @@ static void test_an_id_above_the_copy_asks_again(void) {
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 99);
     for (int i = 0; i < 2; i++) {
         check_said(ENGINE, "replay ka  #0;");
-        begin_copy("ka", 10, 60);
-        end_copy("ka");
+        load_copy("ka", 60);
         rd_hub_answer(&hub);
     }
     check_said(WORKER, "begin ka  #0;end ka  #2;"); /* unknown */
@@ -230,8 +234,7 @@ static void test_ids_of_no_message_cost_two_copies(void) {
     for (int i = 0; i < 50; i++) say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 90);
     check_said(ENGINE, "sub ka  #1;replay ka  #0;");
     for (int i = 0; i < 3; i++) {
-        begin_copy("ka", 10, 60);
-        end_copy("ka");
+        load_copy("ka", 60);
         for (int turn = 0; turn < 50; turn++) rd_hub_answer(&hub);
     }
     check_said(ENGINE, "replay ka  #0;replay ka  #0;"); /* the first was too early for most */
@@ -245,8 +248,7 @@ static void test_what_waits_for_the_engine_is_set_aside(void) {
     begin();
     say(WORKER, RD_RELAY_REPLAY, 0, "kb", known, 0);
     check_said(WORKER, "waits kb  #0;");
-    begin_copy("kb", 10, 40);
-    end_copy("kb");
+    load_copy("kb", 40);
     rd_hub_answer(&hub);
     check_said(WORKER, "begin kb  #0;end kb  #0;");
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", known, 0);
@@ -263,8 +265,7 @@ static void test_what_waits_for_the_engine_is_set_aside(void) {
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", known, 99); /* more than the copy has: told once */
     check_said(WORKER, "waits ka  #0;");
     for (int i = 0; i < 2; i++) {
-        begin_copy("ka", 10, 20);
-        end_copy("ka");
+        load_copy("ka", 20);
         rd_hub_answer(&hub);
     }
     check_said(WORKER, "begin ka  #0;end ka  #2;");
