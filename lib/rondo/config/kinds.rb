@@ -177,7 +177,7 @@ module Rondo
     nats = lambda do |value, _row|
       next value if value.is_a?(String) && value.match?(%r{\A(nats|tls)://[^/]})
 
-      require "rondo/pubsub/queued/engine"
+      require "rondo/pubsub/queued/shown"
       shown = PubSub::Queued.without_secrets(value)
       raise Kind::Refused, "must be an address such as nats://HOST:PORT, several with commas, not #{shown}"
     end

@@ -20,7 +20,7 @@ module Rondo
       # @api private
       FAREWELL = 0.1
       # Channels of presence, which says all of it again: what waited for a server that is away would be old then, and
-      # would take the room of messages. So does one that is connected and answers nothing; see {Redis::Outbox}.
+      # would take the room of messages. So does one that is connected and answers nothing; see {Outbox}.
       # @api private
       PASSING = "\0rondo:presence:"
 

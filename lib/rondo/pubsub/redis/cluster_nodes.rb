@@ -69,7 +69,7 @@ module Rondo
         end
 
         def check_version(reply)
-          raise Link.refusal(reply, "INFO: ") if reply.is_a?(Replies::Refusal)
+          Link.check(reply, "INFO: ")
 
           @is_sharded = reply.to_s[/^redis_version:(\d+)/, 1].to_i >= 7
         end

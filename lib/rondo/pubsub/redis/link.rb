@@ -85,12 +85,15 @@ module Rondo
           message.partition(/,? with args/).first
         end
 
-        # @param reply [Replies::Refusal]
-        # @param before [String] goes before what it says
-        # @return [Refused] to be raised
-        def self.refusal(reply, before = "")
+        # @param reply [Object]
+        # @param before [String] goes before what a refusal says
+        # @return [void]
+        # @raise [Refused] if it is one
+        def self.check(reply, before = "")
+          return unless reply.is_a?(Replies::Refusal)
+
           kind = DENIED.match?(reply.message) ? Denied : Refused
-          kind.new("#{before}#{without_words(reply.message)}")
+          raise kind, "#{before}#{without_words(reply.message)}"
         end
 
         private
@@ -124,7 +127,7 @@ module Rondo
 
         def expect(words)
           ask(words) do |reply|
-            raise Link.refusal(reply) if reply.is_a?(Replies::Refusal)
+            Link.check(reply)
 
             yield if block_given?
           end

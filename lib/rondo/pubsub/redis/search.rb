@@ -90,7 +90,7 @@ module Rondo
         end
 
         def check_role(reply)
-          raise Link.refusal(reply, "ROLE: ") if reply.is_a?(Replies::Refusal)
+          Link.check(reply, "ROLE: ")
           return if reply.is_a?(Array) && reply.first == "master"
 
           raise Link::Broken, "#{Address.text(*@node)} is not a master now"
@@ -107,7 +107,7 @@ module Rondo
           answers = []
           link.ask(words) { |reply| answers << reply }
           turn(link, limit) while answers.empty?
-          raise Link.refusal(answers.first) if answers.first.is_a?(Replies::Refusal)
+          Link.check(answers.first)
 
           answers.first
         ensure

@@ -24,7 +24,7 @@ module Rondo
         # @see Redis::Subscriptions#send_to
         def send_to(link)
           is_new = !@link.equal?(link)
-          link.ask(["SSUBSCRIBE", @keys.anchor]) { |reply| check(reply) } if is_new && @place.sharded?
+          link.ask(["SSUBSCRIBE", @keys.anchor]) { |reply| Redis::Link.check(reply) } if is_new && @place.sharded?
           super
           link.ask(["PING"]) { on_connected.call } if is_new
         end
@@ -46,10 +46,6 @@ module Rondo
         end
 
         private
-
-        def check(reply)
-          raise Redis::Link.refusal(reply) if reply.is_a?(Redis::Replies::Refusal)
-        end
 
         # An answer, or Redis says by itself that this node does not have the slot any more.
         def left(name)
@@ -85,16 +81,18 @@ module Rondo
           return super if @commands
 
           super
-          checks = { %w[INFO server] => :check_version }
-          Scripts::ALL.each { |script| checks[["SCRIPT", "LOAD", script]] = :check }
-          @unchecked = checks.size
-          checks.each do |words, check|
-            @commands.ask(words) do |reply|
-              send(check, reply)
-              @unchecked -= 1
-            end
-          end
+          @unchecked = 0
+          ask_first(%w[INFO server]) { |reply| check_version(reply) }
+          Scripts::ALL.each { |script| ask_first(["SCRIPT", "LOAD", script]) { |reply| Redis::Link.check(reply) } }
           @mutex.synchronize { @tracks.check(@commands, @publisher.acknowledged) }
+        end
+
+        def ask_first(words)
+          @unchecked += 1
+          @commands.ask(words) do |reply|
+            yield reply
+            @unchecked -= 1
+          end
         end
 
         def check_version(reply)
@@ -102,10 +100,6 @@ module Rondo
           return unless (version.split(".").map(&:to_i) <=> OLDEST).negative?
 
           raise Redis::Link::Refused, "Redis #{version} is too old: streams need #{OLDEST.join(".")} or newer"
-        end
-
-        def check(reply)
-          raise Redis::Link.refusal(reply) if reply.is_a?(Redis::Replies::Refusal)
         end
 
         # A Redis that cannot keep streams is not there.

@@ -230,7 +230,7 @@ module Rondo
 
         def ask_script(commands, script, keys, arguments)
           commands.ask(Scripts.call(script, keys, arguments)) do |reply|
-            raise Redis::Link.refusal(reply) if reply.is_a?(Redis::Replies::Refusal)
+            Redis::Link.check(reply)
 
             yield reply
           end
