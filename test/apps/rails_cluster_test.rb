@@ -136,14 +136,22 @@ class RailsClusterTest < AppCase
     page.wait_for("seen.length == 1")
     2.times do |round|
       restart(&:call)
-      page.wait_for("seen.length == #{2 * round + 2}")
+      broadcast_until_seen(page, "round #{round}")
       page.wait_for(CONNECTED.fetch("cable"))
-      broadcast(publisher, "soon", "round #{round}")
       say_to("soon #{name}", "round #{round}")
-      page.wait_for("seen.length == #{2 * round + 3}")
       assert_lines(Array.new(round + 1) { |number| "round #{number}" }, page)
     end
-    assert_equal ["connected", "connected", "round 0", "connected", "round 1"], page.run("seen")
+    assert_equal ["connected", "round 0", "connected", "round 1"], page.run("seen.filter((what, at) => what !== seen[at - 1])")
+  end
+
+  # A client may be back at a worker that is replaced next, and then it comes back again. It gets nothing meanwhile.
+  def broadcast_until_seen(page, text)
+    Timeout.timeout(60) do
+      until page.run("seen.includes(#{text.inspect})")
+        broadcast(publisher, "soon", text)
+        sleep 0.1
+      end
+    end
   end
 
   EXTENDED = "actioncable-v1-ext-json, actioncable-v1-json"
