@@ -100,6 +100,12 @@ static void leave(rd_hub_thread *thread) {
     rd_loop_unlock(&thread->loop);
 }
 
+void rd_hub_thread_expect_streams(rd_hub_thread *thread) {
+    enter(thread);
+    rd_hub_expect_streams(&thread->hub);
+    leave(thread);
+}
+
 int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_row *score) {
     int64_t number = -1;
     enter(thread);

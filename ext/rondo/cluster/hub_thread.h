@@ -35,6 +35,9 @@ typedef struct rd_hub_stats {
 /* Creates a hub. `queue_bytes` limits the messages queued for each link. NULL with errno set. */
 rd_hub_thread *rd_hub_thread_new(rd_history_limits limits, size_t queue_bytes);
 
+/* See rd_hub_expect_streams(). */
+void rd_hub_thread_expect_streams(rd_hub_thread *thread);
+
 /* Starts the thread, with all signals blocked. Returns 0 or a negative errno. */
 int rd_hub_thread_start(rd_hub_thread *thread);
 

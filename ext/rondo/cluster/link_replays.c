@@ -62,8 +62,17 @@ static bool is_at_hub(const ticket *ticket) {
     return ticket->state == ASKED || ticket->state == ASIDE;
 }
 
+/* Whether a client waits for a replay that is set aside, or for one that follows. */
+static bool is_awaited(const rd_aside_channel *channel) {
+    if (channel == NULL) return false;
+    for (rd_list *node = channel->aside.next; node != &channel->aside; node = node->next) {
+        if (RD_CONTAINER(node, ticket, in_link)->replay != NULL) return true;
+    }
+    return !rd_list_is_empty(&channel->followers);
+}
+
 bool rd_link_has_ticket(const rd_link *link, rd_slice name, bool is_pattern) {
-    if (!is_pattern && rd_aside_find(&link->aside, name) != NULL) return true;
+    if (!is_pattern && is_awaited(rd_aside_find(&link->aside, name))) return true;
     for (rd_list *node = link->tickets.next; node != &link->tickets; node = node->next) {
         const ticket *due = RD_CONTAINER(node, ticket, in_link);
         if (due->is_pattern != is_pattern) continue;
@@ -237,13 +246,24 @@ bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, 
     return true;
 }
 
+/* If no client wants the channel, the hub need not send its messages, nor wait for its copy. */
+static void end_interest(rd_link *link, const ticket *ended) {
+    const rd_slice name = name_of(ended);
+    if (link->ops->is_wanted(link, name, ended->is_pattern)) return;
+    if (rd_link_has_ticket(link, name, ended->is_pattern)) return;
+    rd_link_note_interest(link, name, ended->is_pattern, false);
+}
+
 void rd_link_replay_cancel(rd_link_replay *replay) {
     ticket *due = replay->ticket;
     replay->ticket = NULL;
     if (due == NULL) return;
     due->replay = NULL;
     rd_list_unlink(&due->in_deadlines);
-    if (is_at_hub(due)) return;
+    if (is_at_hub(due)) {
+        end_interest(due->link, due);
+        return;
+    }
     leave(due->link, due);
     rd_free(due);
 }
@@ -288,20 +308,15 @@ static void on_deadline(rd_timer *timer) {
 
 /* ---- answers ---- */
 
-/* Subscribes the client that asked. If it has gone and no other client wants the channel, the hub
- * need not send its messages. */
+/* Subscribes the client that asked, unless it has gone. */
 static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
-    const rd_slice name = name_of(due);
     if (due->replay != NULL) {
         due->replay->ticket = NULL;
         due->replay->on_end(due->replay, kind);
     }
     leave(link, due);
     rd_list_unlink(&due->in_deadlines);
-    if (!link->ops->is_wanted(link, name, due->is_pattern) &&
-        !rd_link_has_ticket(link, name, due->is_pattern)) {
-        rd_link_note_interest(link, name, due->is_pattern, false);
-    }
+    end_interest(link, due);
     rd_free(due);
 }
 
@@ -323,14 +338,23 @@ static ticket *find_aside(const rd_link *link, const rd_relay_frame *frame) {
     return channel == NULL ? NULL : find(&channel->aside, frame);
 }
 
+/* The hub says it again when a copy was too old, and another hub says it, too. */
+static bool waits_still(rd_link *link, const rd_relay_frame *frame) {
+    const ticket *waits = find_aside(link, frame);
+    if (waits == NULL) return false;
+    if (waits->replay == NULL) end_interest(link, waits);
+    return true;
+}
+
 bool rd_link_answer_waits(rd_link *link, const rd_relay_frame *frame) {
     ticket *waits = find(&link->tickets, frame);
     if (link->answering != NULL) return false;
-    if (waits == NULL) return find_aside(link, frame) != NULL; /* another hub says it again */
+    if (waits == NULL) return waits_still(link, frame);
     if (waits->is_pattern) return false;
     leave(link, waits);
     waits->state = ASIDE;
     waits->aside = rd_aside_add(&link->aside, name_of(waits), &waits->in_link);
+    if (waits->replay == NULL) end_interest(link, waits);
     ask(link);
     return true;
 }

@@ -106,7 +106,7 @@ typedef struct rd_hub {
     rd_list asking; /* links for which replays wait, in the order of their turns */
     rd_hub_link *engine;
     uint32_t engines;             /* so far */
-    bool has_streams;             /* of the last engine */
+    bool has_streams;             /* of the last engine, or the one that will come */
     bool is_loading;              /* between REPLAY_BEGIN and REPLAY_END of the engine */
     struct rd_hub_topic *loading; /* of that copy; NULL: nobody would go on with it */
     uint64_t loading_us;          /* what time it is there */
@@ -129,6 +129,11 @@ void rd_hub_init(rd_hub *hub, rd_hub_send *send, rd_hub_room *room, rd_history_l
 
 /* All links must have left. */
 void rd_hub_clear(rd_hub *hub);
+
+/* An engine that keeps messages will join. Until then replays of what it keeps wait for it. */
+static inline void rd_hub_expect_streams(rd_hub *hub) {
+    hub->has_streams = true;
+}
 
 /* Adds a link and sends it what it must know. An engine also gets what has waited for it. There is
  * one engine at a time. */

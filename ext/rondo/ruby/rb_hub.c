@@ -191,6 +191,12 @@ static VALUE hub_add_engine(VALUE self, VALUE fd, VALUE keeps) {
     return add_without_score(self, fd, RTEST(keeps) ? RD_HUB_STREAMS : RD_HUB_ENGINE);
 }
 
+/* Until the engine that keeps messages joins, clients that were away wait for it. */
+static VALUE hub_expect_streams(VALUE self) {
+    rd_hub_thread_expect_streams(hub_of(self));
+    return Qnil;
+}
+
 /* add_root(descriptor) the same for a subscription of this process. @return [Integer] */
 static VALUE hub_add_root(VALUE self, VALUE fd) {
     return add_without_score(self, fd, RD_HUB_ROOT);
@@ -326,6 +332,7 @@ void rd_init_hub(VALUE rondo) {
     rb_define_method(core, "stop", hub_stop, 0);
     rb_define_method(core, "close", hub_close, 0);
     rb_define_method(core, "add", hub_add, 2);
+    rb_define_method(core, "expect_streams", hub_expect_streams, 0);
     rb_define_method(core, "add_engine", hub_add_engine, 2);
     rb_define_method(core, "add_root", hub_add_root, 1);
     rb_define_method(core, "remove", hub_remove, 1);

@@ -26,7 +26,7 @@ module Rondo
       # @raise [Error] one line
       def open(settings, log)
         PubSub.log = log
-        needy = settings[:redis_streams] ? "redis_streams" : ("nats with jetstream" if jetstream?(settings))
+        needy = keeping(settings)
         raise ConfigurationError, "#{needy} needs workers: -w 1 is enough" if needy
         return unless PubSub.default.equal?(PubSub::CLUSTER)
 
@@ -47,6 +47,12 @@ module Rondo
         return unless settings[:redis_streams] || settings[:redis_url]
 
         redis(settings, log, patience)
+      end
+
+      # @param settings [Settings::Resolved]
+      # @return [Boolean] whether the engine will keep messages for all servers; false for one of a block, which may
+      def keeps?(settings)
+        !settings[:pubsub_engine] && !keeping(settings).nil?
       end
 
       # Not connected yet.
@@ -90,11 +96,14 @@ module Rondo
       end
       private_class_method :nats
 
-      def jetstream?(settings)
+      # @return [String, nil] the setting of an engine that keeps messages for all servers
+      def keeping(settings)
+        return "redis_streams" if settings[:redis_streams]
+
         _url, options = settings[:nats]
-        options.to_h[:jetstream]
+        "nats with jetstream" if options.to_h[:jetstream]
       end
-      private_class_method :jetstream?
+      private_class_method :keeping
 
       # @raise [ConfigurationError]
       def check_address(settings)

@@ -8,6 +8,7 @@
 require "socket"
 require "rondo"
 require "rondo/config/settings"
+require "rondo/pubsub/configured"
 
 module Rondo
   # One socket to each worker. Also what Rondo.publish and Rondo::PubSub.history do in the master.
@@ -38,6 +39,7 @@ module Rondo
       @board = board
       @core = new_core
       adopt(env.delete(VARIABLE))
+      @core.expect_streams if PubSub::Configured.keeps?(settings)
       @core.start
     end
 

@@ -90,6 +90,33 @@ class StreamsBootTest < StreamsCase
     cold.last.read_until { cold.last.seen == ["three"] }
   end
 
+  # The hub goes on at once. What it was handed is not all that Redis keeps.
+  def test_a_restart_while_redis_does_not_answer
+    write "rondo.rb", "redis_required\n"
+    a = server("-C", "rondo.rb")
+    b = server
+    first = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    publish(a, "kept:x", "one")
+    first.read_until { first.seen == ["one"] }
+    first.close
+    wait_for_subscribers("kept:x", 0)
+    publish_in_turn(b, "kept:x", ["two"])
+    other = reader(a, "kept:y") # the last id that came is behind what is missing
+    wait_for_subscribers("kept:y", 1)
+    publish(b, "kept:y", "three")
+    other.read_until { other.seen == ["three"] }
+    @redis.freeze_process
+    from = a.log.bytesize
+    a.signal("USR2")
+    a.wait_for_log(/^Rondo starting in cluster mode/, from: from)
+    back = reader(a, "kept:x", after: first.last_id)
+    a.wait_for_log(/is not available: no answer within 5 s/, from: from)
+    @redis.thaw
+    back.read_until { back.seen == ["two"] }
+    assert_equal 0, back.resets
+  end
+
   def test_a_wrong_password_and_no_workers_and_a_bad_prefix
     @redis.cli("CONFIG", "SET", "requirepass", "secret")
     write "rondo.rb", "redis_required\n"
