@@ -74,9 +74,11 @@ class RailsNewTest < ShellCase
     server = run_words("bin/rails", "server", "-u", "rondo", env: { "WEB_CONCURRENCY" => "2", "SOLID_QUEUE_IN_PUMA" => "1" })
     server.wait_for_log(/(^- Worker \d+ .*booted.*){2}/m, deadline: LONG)
     assert_news server.url, "before"
+    old = server.log.scan(/^- Worker \d+ \(PID: (\d+)\) booted/).flatten.map(&:to_i)
     from = server.log.bytesize
     server.signal("USR1")
     server.wait_for_log(/(^- Worker \d+ .*booted.*){2}/m, from: from, deadline: LONG)
+    eventually("the end of #{old}") { old.none? { |pid| File.exist?("/proc/#{pid}") } } # they still take clients, and send them away
     assert_news server.url, "after"
     assert_ends server, "TERM"
   end

@@ -10,7 +10,7 @@ require "test_helper"
 require "support/streams_model"
 
 class StreamsHistoriesTest < Minitest::Test
-  HISTORIES = 2000
+  HISTORIES = Integer(ENV.fetch("RONDO_TEST_HISTORIES", 400))
   STEPS = 120
   CHANNELS = %w[x y z].freeze
   # What may happen in a history; each has some of it.
