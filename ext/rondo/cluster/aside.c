@@ -12,7 +12,7 @@ void rd_aside_init(rd_aside *aside) {
     rd_map_init(&aside->channels);
     rd_list_init(&aside->all);
     rd_list_init(&aside->returning);
-    aside->count = 0;
+    aside->count = aside->gone = 0;
 }
 
 void rd_aside_clear(rd_aside *aside) {

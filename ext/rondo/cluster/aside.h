@@ -26,6 +26,7 @@ typedef struct rd_aside {
     rd_list all;       /* of them */
     rd_list returning; /* replays that go back to their lines */
     uint32_t count;    /* replays that are set aside */
+    uint32_t gone;     /* of them, those whose clients have gone */
 } rd_aside;
 
 void rd_aside_init(rd_aside *aside);

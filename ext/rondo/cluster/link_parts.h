@@ -24,8 +24,7 @@ void rd_link_replays_init(rd_link *link);
 /* The hub has gone: all replays end as a gap. */
 void rd_link_replays_end(rd_link *link);
 
-/* Whether a replay of this name was requested and is not answered yet. What waits for the engine
- * does not count if its client has gone. */
+/* Whether a replay of this name was requested and is not answered yet. */
 bool rd_link_has_ticket(const rd_link *link, rd_slice name, bool is_pattern);
 
 /* The answer waits for the engine. Returns false for what a hub never sends. */

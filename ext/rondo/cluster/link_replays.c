@@ -15,7 +15,8 @@ enum {
     NOTE_BYTES = RD_RELAY_WAITS_NOTE,
     NUMBER_BYTES = 8, /* of a note; then comes how much the client can take */
     ASKED_MAX = 8,    /* replays requested from the hub at once, but for those that are set aside */
-    ASIDE_MAX = 4096,
+    ASIDE_MAX = 4096, /* set aside for clients */
+    ASIDE_MOST = 8 * 4096, /* for clients and those that have gone; see RD_HUB_REPLAYS_MAX */
     MOVED_AT_ONCE = 256,
     REPLAY_BYTES_PER_MS = 32 * 1024,
     REPLAY_BURST = 8 * 1024 * 1024,
@@ -62,17 +63,8 @@ static bool is_at_hub(const ticket *ticket) {
     return ticket->state == ASKED || ticket->state == ASIDE;
 }
 
-/* Whether a client waits for a replay that is set aside, or for one that follows. */
-static bool is_awaited(const rd_aside_channel *channel) {
-    if (channel == NULL) return false;
-    for (rd_list *node = channel->aside.next; node != &channel->aside; node = node->next) {
-        if (RD_CONTAINER(node, ticket, in_link)->replay != NULL) return true;
-    }
-    return !rd_list_is_empty(&channel->followers);
-}
-
 bool rd_link_has_ticket(const rd_link *link, rd_slice name, bool is_pattern) {
-    if (!is_pattern && is_awaited(rd_aside_find(&link->aside, name))) return true;
+    if (!is_pattern && rd_aside_find(&link->aside, name) != NULL) return true;
     for (rd_list *node = link->tickets.next; node != &link->tickets; node = node->next) {
         const ticket *due = RD_CONTAINER(node, ticket, in_link);
         if (due->is_pattern != is_pattern) continue;
@@ -117,6 +109,7 @@ static bool has_credit(rd_link *link) {
 
 static void leave(rd_link *link, ticket *ticket) {
     if (ticket->state == ASIDE) {
+        link->aside.gone -= ticket->replay == NULL;
         rd_aside_remove(&link->aside, ticket->aside, &ticket->in_link);
         return;
     }
@@ -167,7 +160,7 @@ static bool send_ticket(rd_link *link, ticket *next) {
 
 static bool may_ask(const rd_link *link) {
     return link->conn != NULL && link->waiting > 0 && link->asked < ASKED_MAX &&
-           link->aside.count < ASIDE_MAX;
+           link->aside.count - link->aside.gone < ASIDE_MAX && link->aside.count < ASIDE_MOST;
 }
 
 static void ask(rd_link *link) {
@@ -246,24 +239,21 @@ bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, 
     return true;
 }
 
-/* If no client wants the channel, the hub need not send its messages, nor wait for its copy. */
-static void end_interest(rd_link *link, const ticket *ended) {
-    const rd_slice name = name_of(ended);
-    if (link->ops->is_wanted(link, name, ended->is_pattern)) return;
-    if (rd_link_has_ticket(link, name, ended->is_pattern)) return;
-    rd_link_note_interest(link, name, ended->is_pattern, false);
+/* Another client may wait for the place of one that was set aside. */
+static void forget_client(ticket *ticket) {
+    ticket->replay = NULL;
+    rd_list_unlink(&ticket->in_deadlines);
+    if (ticket->state != ASIDE) return;
+    ticket->link->aside.gone++;
+    if (ticket->link->waiting > 0) ask_soon(ticket->link);
 }
 
 void rd_link_replay_cancel(rd_link_replay *replay) {
     ticket *due = replay->ticket;
     replay->ticket = NULL;
     if (due == NULL) return;
-    due->replay = NULL;
-    rd_list_unlink(&due->in_deadlines);
-    if (is_at_hub(due)) {
-        end_interest(due->link, due);
-        return;
-    }
+    forget_client(due);
+    if (is_at_hub(due)) return;
     leave(due->link, due);
     rd_free(due);
 }
@@ -277,8 +267,7 @@ static void give_up(rd_link *link, ticket *late, bool is_late) {
     const rd_slice name = name_of(late);
     replay->ticket = NULL;
     replay->is_late = is_late;
-    late->replay = NULL;
-    rd_list_unlink(&late->in_deadlines);
+    forget_client(late);
     if (!is_at_hub(late)) leave(link, late);
     replay->on_end(replay, RD_REPLAY_GAP);
     if (link->ops->is_wanted(link, name, late->is_pattern)) {
@@ -308,15 +297,20 @@ static void on_deadline(rd_timer *timer) {
 
 /* ---- answers ---- */
 
-/* Subscribes the client that asked, unless it has gone. */
+/* Subscribes the client that asked. If it has gone and no other client wants the channel, the hub
+ * need not send its messages. */
 static void end_ticket(rd_link *link, ticket *due, rd_replay kind) {
+    const rd_slice name = name_of(due);
     if (due->replay != NULL) {
         due->replay->ticket = NULL;
         due->replay->on_end(due->replay, kind);
     }
     leave(link, due);
     rd_list_unlink(&due->in_deadlines);
-    end_interest(link, due);
+    if (!link->ops->is_wanted(link, name, due->is_pattern) &&
+        !rd_link_has_ticket(link, name, due->is_pattern)) {
+        rd_link_note_interest(link, name, due->is_pattern, false);
+    }
     rd_free(due);
 }
 
@@ -338,23 +332,15 @@ static ticket *find_aside(const rd_link *link, const rd_relay_frame *frame) {
     return channel == NULL ? NULL : find(&channel->aside, frame);
 }
 
-/* The hub says it again when a copy was too old, and another hub says it, too. */
-static bool waits_still(rd_link *link, const rd_relay_frame *frame) {
-    const ticket *waits = find_aside(link, frame);
-    if (waits == NULL) return false;
-    if (waits->replay == NULL) end_interest(link, waits);
-    return true;
-}
-
 bool rd_link_answer_waits(rd_link *link, const rd_relay_frame *frame) {
     ticket *waits = find(&link->tickets, frame);
     if (link->answering != NULL) return false;
-    if (waits == NULL) return waits_still(link, frame);
+    if (waits == NULL) return find_aside(link, frame) != NULL; /* another hub says it again */
     if (waits->is_pattern) return false;
     leave(link, waits);
     waits->state = ASIDE;
     waits->aside = rd_aside_add(&link->aside, name_of(waits), &waits->in_link);
-    if (waits->replay == NULL) end_interest(link, waits);
+    link->aside.gone += waits->replay == NULL;
     ask(link);
     return true;
 }

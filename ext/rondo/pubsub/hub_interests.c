@@ -4,7 +4,6 @@
  */
 #include "pubsub/hub_interests.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -74,7 +73,7 @@ static rd_hub_topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
 
 static void remove_topic(rd_hub *hub, rd_hub_topic *topic) {
     send_to_engine(hub, topic, false, 0);
-    assert(rd_list_is_empty(&topic->aside)); /* who waits is subscribed */
+    rd_hub_recall(hub, topic);
     if (hub->has_streams && !topic->is_pattern) {
         rd_history_forget(&hub->history, topic->in_map.name);
     }
@@ -116,17 +115,10 @@ static void end(rd_hub *hub, rd_hub_interest *interest) {
     if (rd_list_is_empty(&topic->interests)) remove_topic(hub, topic);
 }
 
-bool rd_hub_is_subscribed(rd_hub *hub, const rd_hub_link *link, rd_slice name) {
-    const rd_hub_topic *topic = rd_hub_find_topic(hub, name, false);
-    return topic != NULL && find_interest(topic, link) != NULL;
-}
-
 void rd_hub_unsubscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern) {
-    rd_hub_topic *topic = rd_hub_find_topic(hub, name, is_pattern);
+    const rd_hub_topic *topic = rd_hub_find_topic(hub, name, is_pattern);
     rd_hub_interest *found = topic == NULL ? NULL : find_interest(topic, link);
-    if (found == NULL) return;
-    rd_hub_recall_of(hub, topic, link);
-    end(hub, found);
+    if (found != NULL) end(hub, found);
 }
 
 void rd_hub_end_interests(rd_hub *hub, rd_hub_link *link) {

@@ -36,9 +36,6 @@ int rd_hub_subscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_patt
 /* Does nothing if the link does not want it. */
 void rd_hub_unsubscribe(rd_hub *hub, rd_hub_link *link, rd_slice name, bool is_pattern);
 
-/* To the channel itself, not to a pattern. */
-bool rd_hub_is_subscribed(rd_hub *hub, const rd_hub_link *link, rd_slice name);
-
 /* Ends all interests of a link. */
 void rd_hub_end_interests(rd_hub *hub, rd_hub_link *link);
 

@@ -45,13 +45,8 @@ static size_t client_room(const rd_relay_frame *wanted) {
     return (size_t)rd_relay_get_number(wanted->payload.ptr + RD_RELAY_REPLAY_NOTE - 8, 8);
 }
 
-/* Whoever waits for a copy is subscribed, until no client wants the channel. */
-static bool has_gone(rd_hub *hub, const rd_hub_waiting *waiting) {
-    return waiting->is_told && !rd_hub_is_subscribed(hub, waiting->link, waiting->frame.channel);
-}
-
-static rd_replay send_missed(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted,
-                             size_t room) {
+/* A link with more interests than it may have is told that there is a gap. */
+static void answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, size_t room) {
     const size_t client = client_room(wanted);
     const rd_history_wish wish = {.name = wanted->channel,
                                   .is_pattern = is_pattern(wanted),
@@ -59,23 +54,15 @@ static rd_replay send_missed(rd_hub *hub, rd_hub_link *link, const rd_relay_fram
                                   .now_ms = hub->now_ms,
                                   .bytes_max = client < room ? client : room};
     answering to = {.hub = hub, .link = link};
-    const rd_replay kind = rd_history_replay(&hub->history, &wish, replay_message, &to);
-    return to.is_cut ? RD_REPLAY_GAP : kind;
-}
-
-/* A link with more interests than it may have is told that there is a gap. The worker needs an
- * answer for a client that has gone, too, because it counts what it has requested. */
-static void answer(rd_hub *hub, rd_hub_link *link, const rd_hub_waiting *waiting, size_t room) {
-    const rd_relay_frame *wanted = &waiting->frame;
     rd_relay_frame frame = *wanted;
-    const bool is_gone = has_gone(hub, waiting);
-    const bool subscribed =
-        !is_gone && rd_hub_subscribe(hub, link, wanted->channel, is_pattern(wanted)) >= 0;
+    const bool subscribed = rd_hub_subscribe(hub, link, wanted->channel, is_pattern(wanted)) >= 0;
     frame.type = RD_RELAY_REPLAY_BEGIN;
     frame.id = 0;
     hub->send(link, &frame, NULL);
-    const rd_replay kind = subscribed ? send_missed(hub, link, wanted, room) : RD_REPLAY_GAP;
-    link->replay_gaps += kind == RD_REPLAY_GAP && !is_gone;
+    rd_replay kind = RD_REPLAY_GAP;
+    if (subscribed) kind = rd_history_replay(&hub->history, &wish, replay_message, &to);
+    if (to.is_cut) kind = RD_REPLAY_GAP;
+    link->replay_gaps += kind == RD_REPLAY_GAP;
     frame.type = RD_RELAY_REPLAY_END;
     frame.id = kind;
     hub->send(link, &frame, NULL);
@@ -101,8 +88,7 @@ static bool set_aside(rd_hub *hub, rd_hub_waiting *waiting) {
 }
 
 static bool is_ready(rd_hub *hub, rd_hub_waiting *waiting) {
-    return has_gone(hub, waiting) ||
-           rd_hub_ask_copy(hub, waiting->link, &waiting->frame, &waiting->due);
+    return rd_hub_ask_copy(hub, waiting->link, &waiting->frame, &waiting->due);
 }
 
 int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) {
@@ -118,7 +104,7 @@ static bool answer_first(rd_hub *hub, rd_hub_link *link) {
     if (room == 0) return false;
     rd_hub_waiting *first = rd_hub_first_waiting(link);
     if (!is_ready(hub, first)) return set_aside(hub, first);
-    answer(hub, link, first, room);
+    answer(hub, link, &first->frame, room);
     rd_hub_end_waiting(first);
     return true;
 }
@@ -150,8 +136,7 @@ bool rd_hub_can_answer(rd_hub *hub) {
     for (rd_list *node = hub->asking.next; node != &hub->asking; node = node->next) {
         const rd_hub_link *link = RD_CONTAINER(node, rd_hub_link, in_asking);
         const rd_hub_waiting *first = rd_hub_first_waiting(link);
-        if (hub->room(link) == 0) continue;
-        if (has_gone(hub, first) || rd_hub_has_copy(hub, &first->frame, first->due)) return true;
+        if (hub->room(link) > 0 && rd_hub_has_copy(hub, &first->frame, first->due)) return true;
     }
     return false;
 }

@@ -52,15 +52,6 @@ void rd_hub_recall(rd_hub *hub, rd_hub_topic *topic) {
     }
 }
 
-void rd_hub_recall_of(rd_hub *hub, rd_hub_topic *topic, const rd_hub_link *link) {
-    rd_list *node = topic->aside.next;
-    while (node != &topic->aside) {
-        rd_hub_waiting *waiting = RD_CONTAINER(node, rd_hub_waiting, in_topic);
-        node = node->next;
-        if (waiting->link == link) recall(hub, waiting);
-    }
-}
-
 void rd_hub_recall_all(rd_hub *hub) {
     for (rd_list *node = hub->links.next; node != &hub->links; node = node->next) {
         rd_hub_link *link = RD_CONTAINER(node, rd_hub_link, in_hub);

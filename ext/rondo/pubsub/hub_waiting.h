@@ -16,8 +16,7 @@ typedef struct rd_hub_waiting {
     rd_hub_link *link;
     rd_relay_frame frame; /* REPLAY; its slices point to the bytes below */
     uint64_t due;         /* see rd_hub_ask_copy() */
-    bool is_told;         /* the worker knows that it is set aside; so it is subscribed, or its
-                           * clients have gone */
+    bool is_told;         /* the worker knows that it is set aside */
     char bytes[];
 } rd_hub_waiting;
 
@@ -31,10 +30,8 @@ static inline rd_hub_waiting *rd_hub_first_waiting(const rd_hub_link *link) {
 
 void rd_hub_set_aside(rd_hub_topic *topic, rd_hub_waiting *waiting);
 
-/* Back to the end of the line: all of a topic; those of one link, which does not want the topic any
- * more; all there are. */
+/* Back to the end of the line: all of a topic; all there are. */
 void rd_hub_recall(rd_hub *hub, rd_hub_topic *topic);
-void rd_hub_recall_of(rd_hub *hub, rd_hub_topic *topic, const rd_hub_link *link);
 void rd_hub_recall_all(rd_hub *hub);
 
 /* It is answered, or its link leaves. */

@@ -19,16 +19,14 @@ static void on_any_rule(rd_link *link, const rd_relay_frame *frame) {
     ((worker *)link->owner)->rules++;
 }
 
-static bool wanted = true; /* all channels */
-
-static bool wants(rd_link *link, rd_slice name, bool is_pattern) {
+static bool wants_all(rd_link *link, rd_slice name, bool is_pattern) {
     (void)link;
     (void)name;
     (void)is_pattern;
-    return wanted;
+    return true;
 }
 
-static const rd_link_ops quiet = {on_message, on_any_rule, wants};
+static const rd_link_ops quiet = {on_message, on_any_rule, wants_all};
 
 /* ---- the engine ---- */
 
@@ -246,79 +244,78 @@ static void test_a_hub_that_ends(void) {
     finish();
 }
 
-static uint32_t replays_at_hub(void) {
-    uint32_t count = 0;
-    rd_loop_lock(&hub->loop);
-    RD_EACH_HUB_CONN(hub, conn, node) count += rd_hub_conn_of(conn)->link.replay_count;
-    rd_loop_unlock(&hub->loop);
-    return count;
-}
-
-/* Clients that go do not wait for an engine that is away. One that stays does. */
-static void test_clients_that_go(void) {
-    static asker crowd[MANY];
-    asker stays, last;
-    char channel[16];
-    begin_with_engine();
-    wanted = false;
-    leave_engine();
-    CHECK(ask(&stays, &workers[0], "k0", 1, false));
-    for (int i = 0; i < MANY; i++) {
-        (void)snprintf(channel, sizeof(channel), "k%d", i / 2); /* two for each channel */
-        CHECK(ask(&crowd[i], &workers[0], channel, 1, false));
-    }
-    while (link_of(0)->waiting + link_of(0)->asked > 0 && check_failed == 0) turn_with_timers();
-    for (int i = 0; i < MANY; i++) rd_link_replay_cancel(&crowd[i].replay);
-    while (link_of(0)->aside.channels.count > 1 && check_failed == 0) turn_with_timers();
-    CHECK(link_of(0)->aside.count > 0 && link_of(0)->aside.count <= 3);
-    CHECK_INT(replays_at_hub(), link_of(0)->aside.count);
-    CHECK(!stays.is_over);
-    set_aside(&last, "k1"); /* after those that have gone */
-    join_engine();
-    hear_request("k1");
-    give_copy("k1");
-    give_copy("k0");
-    wait_for_answer(&last);
-    wait_for_answer(&stays);
-    CHECK_INT(last.messages, 1);
-    CHECK_INT(stays.messages, 1);
-    while (link_of(0)->aside.count > 0 && check_failed == 0) turn_with_timers();
-    check_nothing_left();
-    CHECK_INT(replays_at_hub(), 0);
-    finish_with_engine();
-    wanted = true;
-}
-
-/* The client goes while its request is on its way. */
-static void test_a_client_that_goes_at_once(void) {
+/* The subscription ends, and so does the copy that was to come. */
+static void test_a_channel_that_nobody_wants(void) {
     asker first;
     begin_with_engine();
-    wanted = false;
-    leave_engine();
-    CHECK(ask(&first, &workers[0], "ka", 1, false));
-    rd_link_replay_cancel(&first.replay);
-    while (link_of(0)->asked + link_of(0)->aside.count > 0 && check_failed == 0) {
-        turn_with_timers();
+    set_aside(&first, "ka");
+    rd_loop_lock(&hub->loop);
+    RD_EACH_HUB_CONN(hub, conn, node) {
+        const rd_relay_frame frame = {.type = RD_RELAY_UNSUBSCRIBE, .channel = text("ka")};
+        if (rd_hub_conn_of(conn)->number != workers[0].number) continue;
+        CHECK_INT(rd_hub_receive(&hub->hub, &rd_hub_conn_of(conn)->link, &frame), 0);
     }
+    rd_hub_answer(&hub->hub);
+    rd_loop_unlock(&hub->loop);
+    hear_request("ka");
+    give_copy("ka");
+    wait_for_answer(&first);
+    CHECK_INT(first.messages, 1);
     check_nothing_left();
-    CHECK_INT(replays_at_hub(), 0);
-    finish();
-    wanted = true;
+    finish_with_engine();
 }
 
-/* A client that had no answer in time is subscribed, and goes later. */
-static void test_a_client_that_goes_late(void) {
+/* Their answers are for nobody, so they take no client's place. */
+static void test_clients_that_go(void) {
+    enum { FULL = 4096, AT_ONCE = 8, CROWD = FULL + 4 * AT_ONCE };
+    static asker crowd[CROWD];
+    asker last;
+    char channel[16];
+    begin_with_engine();
+    leave_engine();
+    for (int i = 0; i < CROWD; i++) {
+        (void)snprintf(channel, sizeof(channel), "k%d", i);
+        CHECK(ask(&crowd[i], &workers[0], channel, 1, false));
+    }
+    CHECK(ask(&last, &workers[0], "ka", 1, false));
+    do turn_with_timers();
+    while ((link_of(0)->asked > 0 || link_of(0)->aside.count < FULL) && check_failed == 0);
+    const uint32_t full = link_of(0)->aside.count;
+    CHECK(full < FULL + AT_ONCE);
+    for (int i = 0; i < 2 * AT_ONCE; i++) rd_link_replay_cancel(&crowd[i].replay);
+    CHECK_INT(link_of(0)->aside.gone, 2 * AT_ONCE);
+    while (link_of(0)->aside.count == full && check_failed == 0) turn_with_timers();
+    for (int i = 2 * AT_ONCE; i < CROWD; i++) rd_link_replay_cancel(&crowd[i].replay);
+    while (link_of(0)->waiting + link_of(0)->asked > 0 && check_failed == 0) turn_with_timers();
+    CHECK_INT(link_of(0)->aside.count, link_of(0)->aside.gone + 1);
+    CHECK(!last.is_over && link_of(0)->aside.gone > FULL);
+    join_engine();
+    hear_request("ka");
+    give_copy("ka");
+    wait_for_answer(&last);
+    CHECK_INT(last.messages, 1);
+    CHECK_INT(link_of(0)->aside.count, link_of(0)->aside.gone);
+    finish_with_engine();
+}
+
+/* A client that had no answer in time takes no place, either. */
+static void test_clients_that_had_no_answer(void) {
     asker first;
     begin_with_engine();
     leave_engine();
     link_of(0)->wait_ms = 5;
-    set_aside(&first, "ka");
-    wait_for_answer(&first);
-    CHECK_INT(link_of(0)->aside.count, 1);
-    rd_link_unsubscribe(link_of(0), text("ka"), false);
+    CHECK(ask(&first, &workers[0], "ka", 1, false));
+    while ((!first.is_over || link_of(0)->aside.count == 0) && check_failed == 0) {
+        turn_with_timers();
+    }
+    CHECK_INT(link_of(0)->aside.gone, 1);
+    join_engine();
+    hear_request("ka");
+    give_copy("ka");
     while (link_of(0)->aside.count > 0 && check_failed == 0) turn_with_timers();
     check_nothing_left();
-    finish();
+    CHECK_INT(link_of(0)->aside.gone, 0);
+    finish_with_engine();
 }
 
 /* The program of the master has been replaced, and its engine is not there yet. */
@@ -344,9 +341,9 @@ int main(void) {
     test_no_copy_in_time();
     test_an_engine_that_ends();
     test_a_hub_that_ends();
+    test_a_channel_that_nobody_wants();
     test_clients_that_go();
-    test_a_client_that_goes_at_once();
-    test_a_client_that_goes_late();
+    test_clients_that_had_no_answer();
     test_an_engine_that_will_come();
     return check_summary();
 }
