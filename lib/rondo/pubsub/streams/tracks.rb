@@ -75,7 +75,7 @@ module Rondo
         # @return [void]
         def forget(channel)
           @tracks.delete(channel) or return
-          [@behind, @joining, @wanted, @ends, @copies, @copying].each { |each| each.delete(channel) }
+          [@behind, @joining, @wanted, @ends, @again, @copies, @copying].each { |each| each.delete(channel) }
         end
 
         # @param channel [String]
@@ -100,6 +100,7 @@ module Rondo
           @is_whole = @is_settling = @is_blocked = false
           @wanted = {}
           @ends = {}
+          @again = {}
           @reading = {}.compare_by_identity
           @marking = []
           @copying&.each_key { |channel| @copies[channel] = 0 }
@@ -251,7 +252,7 @@ module Rondo
           @is_blocked || gathered? || lacking?
         end
 
-        # `@ends`: of the channels that were read, and where they end.
+        # `@ends`: of the channels that were read, and where they end; their ids are the clock of the answer.
         def gathered?
           @held.any? || @filled.any? || @ends.any?
         end
@@ -294,7 +295,7 @@ module Rondo
           end
           return @wanted[track.channel] = found.last.first.to_i if more == 1
 
-          @ends[track.channel] = Queued::Item.new(track.channel, began.to_i, last.to_i)
+          @ends[track.channel] = Queued::Item.new(track.channel, began.to_i, last.to_i, clock.to_i)
         end
 
         # What was published before is here when the answer is. What is read meanwhile is ahead of that.
@@ -311,8 +312,12 @@ module Rondo
 
         def release
           items = in_order(@filled.to_a + @held)
-          items = in_order(items + holes_of(items)) if @ends.any?
+          holes = @ends.any? ? holes_of(items) : []
+          return if read_again(holes)
+
+          items = in_order(items + holes) if holes.any?
           @ends.clear
+          @again.clear
           @filled.clear
           @held.clear
           @held_bytes = 0
@@ -321,14 +326,26 @@ module Rondo
           items.each { |item| hold(item) }
         end
 
+        # What was published behind an answer, and did not come, is in Redis all the same if it was lost on its way here
+        # (between the nodes of a Redis Cluster, for example). It is read, but only once.
+        def read_again(holes)
+          unsure = holes.select { |hole| hole.id > @ends[hole.channel].id && !@again.key?(hole.channel) }
+          unsure.each do |hole|
+            @again[hole.channel] = true
+            @wanted[hole.channel] = @ends[hole.channel].id
+          end
+          unsure.any?
+        end
+
         # One that was read and came, too, is there once. Gaps of several channels may have one id.
         def in_order(items)
           items.uniq { |item| item.text ? item.id : item }.sort_by(&:id)
         end
 
-        # Of the channels that were read. All of a channel since then is here. So what a message does not follow is
-        # nowhere: Redis has lost all, the oldest or newest messages, or some that somebody deleted. A gap is told in
-        # its place, before any message of another channel with a higher id.
+        # Of the channels that were read. All of a channel is here up to the answer, and what came since. So what a
+        # message does not follow is nowhere, but for what {#read_again} reads: Redis has lost all, the oldest or newest
+        # messages, or some that somebody deleted. A gap is told in its place, before any message of another channel
+        # with a higher id.
         def holes_of(items)
           last = @ends.to_h { |channel, _| [channel, @tracks[channel].last] }
           [*items, *@ends.values].filter_map do |item|

@@ -107,6 +107,37 @@ class StreamsTracksTest < Minitest::Test
     assert_equal %w[y1 y2 x1 x2], @server.order.map(&:text)
   end
 
+  # Redis answered before x2 was there, and x2 was lost between the nodes of a cluster.
+  def test_a_message_that_is_lost_behind_an_answer_is_read
+    follow("x", "y")
+    @server.disconnect
+    publish("x", "x1")
+    @server.feed
+    5.times { @server.step(:listen) }
+    until @server.asked.any? { |words| words.last == "next" }
+      %i[hear execute take].each { |which| @server.step(which) }
+      @server.feed
+    end
+    publish("x", "x2", "x3")
+    publish("y", "y1")
+    assert_equal 1, lose("x2")
+    calm
+    assert_equal %w[x1 x2 x3 y1], @server.order.map(&:text)
+  end
+
+  # Anybody who may write to Redis may publish that.
+  def test_a_message_that_names_one_of_nobody_is_a_gap
+    follow("x")
+    publish("x", "x1")
+    @server.disconnect
+    calm
+    id = 1 << 40
+    @server.listener.push("message", "x", "\0rondo 1 #{id} #{id + 1} t\nx2")
+    calm
+    assert_equal ["x1", nil, "x2"], texts("x")
+    assert_equal 3, reads
+  end
+
   # Both messages of x came live while it was read, and then were trimmed.
   def test_what_is_missing_before_a_message_that_is_held_is_told_in_its_turn
     follow("x", "y")
