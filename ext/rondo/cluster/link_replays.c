@@ -10,13 +10,14 @@
 #include "base/alloc.h"
 #include "system/clock.h"
 #include "cluster/link_parts.h"
+#include "pubsub/hub.h"
 
 enum {
     NOTE_BYTES = RD_RELAY_WAITS_NOTE,
     NUMBER_BYTES = 8, /* of a note; then comes how much the client can take */
     ASKED_MAX = 8,    /* replays requested from the hub at once, but for those that are set aside */
     ASIDE_MAX = 4096, /* set aside for clients */
-    ASIDE_MOST = 8 * 4096, /* for clients and those that have gone; see RD_HUB_REPLAYS_MAX */
+    ASIDE_MOST = 8 * 4096, /* for clients and those that have gone */
     MOVED_AT_ONCE = 256,
     REPLAY_BYTES_PER_MS = 32 * 1024,
     REPLAY_BURST = 8 * 1024 * 1024,
@@ -24,6 +25,8 @@ enum {
     LATE_AT_ONCE = 256,
     AGE_NEVER = 255, /* of a client that has not seen anything yet */
 };
+
+_Static_assert(ASIDE_MOST + ASKED_MAX <= RD_HUB_REPLAYS_MAX, "the hub closes a link with more");
 
 typedef enum ticket_state {
     IN_LINE,

@@ -56,8 +56,7 @@
 
 enum {
     RD_HUB_COPY_MAX = 2048,        /* payloads up to this are copied for each link */
-    RD_HUB_REPLAYS_MAX = 65536,    /* waiting on one link; the link asks for fewer, see
-                                    * cluster/link.h */
+    RD_HUB_REPLAYS_MAX = 65536,    /* waiting on one link; a worker asks for fewer */
     RD_HUB_INTERESTS_MAX = 1 << 22 /* of a link */
 };
 

@@ -85,10 +85,16 @@ static void hear_request(const char *channel) {
 
 /* ---- the workers ---- */
 
-static void begin_with_engine(void) {
+/* The engine is not there yet. */
+static void begin_before_engine(void) {
     begin();
     for (int i = 0; i < WORKERS; i++) workers[i].link->ops = &quiet;
     CHECK_INT(rd_hub_thread_keep(hub, text("k*"), true, (rd_relay_terms){10, 0, 0}), 0);
+    rd_hub_thread_expect_streams(hub);
+}
+
+static void begin_with_engine(void) {
+    begin_before_engine();
     join_engine();
 }
 
@@ -265,28 +271,42 @@ static void test_a_channel_that_nobody_wants(void) {
     finish_with_engine();
 }
 
-/* Their answers are for nobody, so they take no client's place. */
-static void test_clients_that_go(void) {
-    enum { FULL = 4096, AT_ONCE = 8, CROWD = FULL + 4 * AT_ONCE };
-    static asker crowd[CROWD];
-    asker last;
+enum { FULL = 4096, MOST = 8 * FULL, AT_ONCE = 8, CROWD = FULL + 4 * AT_ONCE };
+
+static asker crowd[CROWD];
+static int channels; /* each client of a test has one of its own */
+
+static void ask_crowd(int count) {
     char channel[16];
-    begin_with_engine();
-    leave_engine();
-    for (int i = 0; i < CROWD; i++) {
-        (void)snprintf(channel, sizeof(channel), "k%d", i);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(channel, sizeof(channel), "k%d", channels++);
         CHECK(ask(&crowd[i], &workers[0], channel, 1, false));
     }
+}
+
+static void cancel_crowd(int from, int to) {
+    for (int i = from; i < to; i++) rd_link_replay_cancel(&crowd[i].replay);
+}
+
+static void turn_until_set_aside(void) {
+    while (link_of(0)->waiting + link_of(0)->asked > 0 && check_failed == 0) turn_with_timers();
+}
+
+/* Their answers are for nobody, so they take no client's place. */
+static void test_clients_that_go(void) {
+    asker last;
+    begin_before_engine();
+    ask_crowd(CROWD);
     CHECK(ask(&last, &workers[0], "ka", 1, false));
     do turn_with_timers();
     while ((link_of(0)->asked > 0 || link_of(0)->aside.count < FULL) && check_failed == 0);
     const uint32_t full = link_of(0)->aside.count;
     CHECK(full < FULL + AT_ONCE);
-    for (int i = 0; i < 2 * AT_ONCE; i++) rd_link_replay_cancel(&crowd[i].replay);
+    cancel_crowd(0, 2 * AT_ONCE);
     CHECK_INT(link_of(0)->aside.gone, 2 * AT_ONCE);
     while (link_of(0)->aside.count == full && check_failed == 0) turn_with_timers();
-    for (int i = 2 * AT_ONCE; i < CROWD; i++) rd_link_replay_cancel(&crowd[i].replay);
-    while (link_of(0)->waiting + link_of(0)->asked > 0 && check_failed == 0) turn_with_timers();
+    cancel_crowd(2 * AT_ONCE, CROWD);
+    turn_until_set_aside();
     CHECK_INT(link_of(0)->aside.count, link_of(0)->aside.gone + 1);
     CHECK(!last.is_over && link_of(0)->aside.gone > FULL);
     join_engine();
@@ -298,11 +318,35 @@ static void test_clients_that_go(void) {
     finish_with_engine();
 }
 
+/* Nor may they grow without end: then nothing more is requested. */
+static void test_clients_that_go_on_and_on(void) {
+    asker last;
+    begin_before_engine();
+    channels = 0;
+    for (int i = 0; i < MOST / FULL; i++) {
+        ask_crowd(FULL);
+        turn_until_set_aside();
+        cancel_crowd(0, FULL);
+    }
+    CHECK_INT(link_of(0)->aside.gone, MOST);
+    CHECK(ask(&last, &workers[0], "ka", 1, false));
+    CHECK_INT(link_of(0)->asked, 0);
+    CHECK_INT(link_of(0)->waiting, 1);
+    join_engine();
+    give_copy("k0");
+    while (link_of(0)->waiting > 0 && check_failed == 0) turn_with_timers();
+    rd_link_flush(link_of(0));
+    hear_request("ka");
+    give_copy("ka");
+    wait_for_answer(&last);
+    CHECK_INT(last.messages, 1);
+    finish_with_engine();
+}
+
 /* A client that had no answer in time takes no place, either. */
 static void test_clients_that_had_no_answer(void) {
     asker first;
-    begin_with_engine();
-    leave_engine();
+    begin_before_engine();
     link_of(0)->wait_ms = 5;
     CHECK(ask(&first, &workers[0], "ka", 1, false));
     while ((!first.is_over || link_of(0)->aside.count == 0) && check_failed == 0) {
@@ -321,10 +365,7 @@ static void test_clients_that_had_no_answer(void) {
 /* The program of the master has been replaced, and its engine is not there yet. */
 static void test_an_engine_that_will_come(void) {
     asker first;
-    begin();
-    for (int i = 0; i < WORKERS; i++) workers[i].link->ops = &quiet;
-    CHECK_INT(rd_hub_thread_keep(hub, text("k*"), true, (rd_relay_terms){10, 0, 0}), 0);
-    rd_hub_thread_expect_streams(hub);
+    begin_before_engine();
     set_aside(&first, "ka");
     join_engine();
     hear_request("ka");
@@ -343,6 +384,7 @@ int main(void) {
     test_a_hub_that_ends();
     test_a_channel_that_nobody_wants();
     test_clients_that_go();
+    test_clients_that_go_on_and_on();
     test_clients_that_had_no_answer();
     test_an_engine_that_will_come();
     return check_summary();
