@@ -43,7 +43,7 @@ module Simulate
     ["a lost life of Redis is no hole", TRACKS, "floor = [item.previous, item.began].max", "floor = item.previous"],
     ["a hole at the end of a stream is none", TRACKS, "[*items, *@ends.values].filter_map", "items.filter_map"],
     ["a hole within a stream is none", TRACKS, "if floor > after\n", "if floor > after && item.id.nil?\n"],
-    ["a hole before what is held is none", TRACKS, "holes_of(items) :", "holes_of(in_order(@filled.to_a)) :"],
+    ["a hole before what is held is none", TRACKS, "holes = holes_of(items)", "holes = holes_of(in_order(@filled.to_a))"],
     ["what was lost behind an answer is a gap", TRACKS, "          return if read_again(holes)\n", ""],
     ["what names a message of nobody is read again and again", TRACKS, " && !@again.key?(hole.channel)", ""],
     ["what was not read has holes", TRACKS, "last = @ends.to_h { |channel, _| [channel, @tracks[channel].last] }", "last = @tracks.transform_values(&:last)"],

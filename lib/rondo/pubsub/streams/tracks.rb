@@ -312,7 +312,7 @@ module Rondo
 
         def release
           items = in_order(@filled.to_a + @held)
-          holes = @ends.any? ? holes_of(items) : []
+          holes = holes_of(items)
           return if read_again(holes)
 
           items = in_order(items + holes) if holes.any?
