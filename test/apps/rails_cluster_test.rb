@@ -119,10 +119,13 @@ class RailsClusterTest < AppCase
   # The client's own monitor never looks, so only the lines of the page can bring it back.
   STOCK = <<~SCRIPT
     globalThis.seen = [];
+    globalThis.echoed = "";
     globalThis.back = (consumer) => { consumer.connection.monitor.constructor.staleThreshold = 86400; return reconnectSoon(consumer); };
     globalThis.consumer = back(ActionCable.createConsumer());
-    consumer.subscriptions.create({ channel: "RoomsChannel", room: "soon" }, {
-      connected: () => seen.push("connected"), received: ({ text }) => seen.push(text)
+    globalThis.room = consumer.subscriptions.create({ channel: "RoomsChannel", room: "soon" }, {
+      connected: () => { globalThis.here = true; seen.push("connected"); },
+      disconnected: () => { globalThis.here = false; },
+      received: ({ text, echo }) => echo ? globalThis.echoed = echo : seen.push(text)
     });
     import("/turbo.min.js").then(({ cable }) => cable.getConsumer()).then(back).then(() => 0)
   SCRIPT
@@ -136,22 +139,22 @@ class RailsClusterTest < AppCase
     page.wait_for("seen.length == 1")
     2.times do |round|
       restart(&:call)
-      broadcast_until_seen(page, "round #{round}")
+      wait_until_back(page, "back #{round}")
       page.wait_for(CONNECTED.fetch("cable"))
+      broadcast(publisher, "soon", "round #{round}")
       say_to("soon #{name}", "round #{round}")
+      page.wait_for("seen.includes('round #{round}')")
       assert_lines(Array.new(round + 1) { |number| "round #{number}" }, page)
     end
-    assert_equal ["connected", "round 0", "connected", "round 1"], page.run("seen.filter((what, at) => what !== seen[at - 1])")
+    assert_equal ["connected", "round 0", "connected", "round 1"], page.run("seen.filter((what, at) => #{AGAIN})")
   end
 
-  # A client may be back at a worker that is replaced next, and then it comes back again. It gets nothing meanwhile.
-  def broadcast_until_seen(page, text)
-    Timeout.timeout(60) do
-      until page.run("seen.includes(#{text.inspect})")
-        broadcast(publisher, "soon", text)
-        sleep 0.1
-      end
-    end
+  # A client may be back at a worker that is replaced next, and then it comes back again.
+  AGAIN = "what !== 'connected' || seen[at - 1] !== 'connected'"
+
+  # The old workers have gone, so only a new one answers.
+  def wait_until_back(page, text)
+    page.wait_for("room.perform('echo', { text: '#{text}' }), here && echoed === '#{text}'")
   end
 
   EXTENDED = "actioncable-v1-ext-json, actioncable-v1-json"

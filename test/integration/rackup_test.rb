@@ -214,7 +214,7 @@ class RackupTest < ShellCase
     from = server.log.bytesize
     server.signal(signal)
     workers_of(server, count, from: from)
-    eventually("the end of #{old}") { old.none? { |pid| File.exist?("/proc/#{pid}") } }
+    wait_for_end_of(*old)
   end
 
   # The program is executed anew for each restart, with the pid file that it checks.

@@ -17,12 +17,6 @@ class RawListenersTest < TLSCase
     write "config.ru", "#{CLASSES}\n#{HELLO}"
   end
 
-  def alive?(pid)
-    File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z"
-  rescue SystemCallError
-    false
-  end
-
   def within(&block)
     Timeout.timeout(PATIENCE, &block)
   end

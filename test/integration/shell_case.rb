@@ -181,6 +181,16 @@ class ShellCase < Minitest::Test
   end
 
   # Waits until the block returns a value.
+  def alive?(pid)
+    File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z"
+  rescue SystemCallError
+    false
+  end
+
+  def wait_for_end_of(*pids)
+    eventually("the end of #{pids}") { pids.none? { |pid| alive?(pid) } }
+  end
+
   def eventually(what)
     Timeout.timeout(PATIENCE) do
       loop do

@@ -78,7 +78,7 @@ class RailsNewTest < ShellCase
     from = server.log.bytesize
     server.signal("USR1")
     server.wait_for_log(/(^- Worker \d+ .*booted.*){2}/m, from: from, deadline: LONG)
-    eventually("the end of #{old}") { old.none? { |pid| File.exist?("/proc/#{pid}") } } # they still take clients, and send them away
+    wait_for_end_of(*old) # they still take clients, and send them away
     assert_news server.url, "after"
     assert_ends server, "TERM"
   end

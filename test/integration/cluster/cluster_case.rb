@@ -144,12 +144,6 @@ class ClusterCase < ShellCase
     title(pid).include?("rondo")
   end
 
-  def alive?(pid)
-    File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z"
-  rescue SystemCallError
-    false
-  end
-
   # @return [Integer] how many sockets there are at the server's port
   def listening_sockets(server)
     File.foreach("/proc/net/tcp").grep(/ 0100007F:#{format("%04X", server.own_port)} \S+ 0A /).size
@@ -157,10 +151,6 @@ class ClusterCase < ShellCase
 
   def load_on(server, **options)
     Load.new(server.port, **options).tap { |load| @loads << load }
-  end
-
-  def wait_for_end_of(*pids)
-    eventually("the end of #{pids}") { pids.none? { |pid| alive?(pid) } }
   end
 
   # Returns when the workers that there were have gone, and this many new ones serve.
