@@ -93,6 +93,7 @@ static bool parameter(rd_slice element, rd_slice key, rd_slice *value) {
 /* Fields of the same name are one list (RFC 9110 section 5.3): the last field comes from the
  * nearest proxy. */
 static int last_field(const rd_request *request, unsigned id, int before) {
+    if (!rd_head_has(&request->head, id)) return -1;
     for (int i = before - 1; i >= 0; i--) {
         if (request->head.headers[i].id == id) return i;
     }
