@@ -29,6 +29,9 @@ module Bench
     PUSH = { echo: [64, "/echo", ["echo", 100, 0.5]],
              broadcast: [100, "/subscribe", ["publish", 100, 1, 20, 0, 0]] }.freeze
     RAW = ["echo", RawRun::BYTES, 0.5].freeze
+    # callgrind makes a program fifty times slower. Its batches and rounds last longer here, or each would end after one
+    # request.
+    SLOWED = "batch_us 10000\nquantum_us 2500\n"
 
     # @param tls [Symbol, nil] the kind of the key of its certificate; nil: plain
     def initialize(server, requests:, function:, tls: nil)
@@ -66,7 +69,16 @@ module Bench
     def start(app)
       return RawServer.new(@server.name, wrapper: valgrind) if app.nil?
 
-      Running.new(@server, app, tls: @tls, wrapper: valgrind)
+      Running.new(@server.name == "rondo" ? slowed : @server, app, tls: @tls, wrapper: valgrind)
+    end
+
+    def slowed
+      file = File.join(File.dirname(@out), "slowed.rb")
+      File.write(file, SLOWED)
+      longer = ->(make) { ->(*arguments) { make.call(*arguments).insert(-2, "-C", file) } }
+      @server.dup.tap do |copy|
+        copy.command, copy.secure = longer.call(copy.command), longer.call(copy.secure)
+      end
     end
 
     def valgrind
