@@ -99,9 +99,11 @@ class Chromium
       command("Emulation.setEmulatedMedia", features: [{ name: "prefers-color-scheme", value: scheme }])
     end
 
+    # A tab behind another one may draw no frame, and then there is never a picture.
     # @param path [String] of a PNG file
     # @return [void]
     def screenshot(path)
+      command("Page.bringToFront")
       File.binwrite(path, command("Page.captureScreenshot", format: "png")["data"].unpack1("m"))
     end
 
