@@ -6,12 +6,14 @@
 
 require_relative "rails_behaviour"
 require_relative "rails_cable"
+require_relative "rails_resuming"
 require_relative "rails_turbo"
 require "rondo"
 require "rondo/rails/cable/publisher"
 
 class RailsClusterTest < AppCase
   include RailsCable
+  include RailsResuming
   include RailsTurbo
 
   ENVIRONMENT = RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", "CABLE" => "rondo", "WEB_CONCURRENCY" => "2").freeze
@@ -157,56 +159,11 @@ class RailsClusterTest < AppCase
     page.wait_for("room.perform('echo', { text: '#{text}' }), here && echoed === '#{text}'")
   end
 
-  EXTENDED = "actioncable-v1-ext-json, actioncable-v1-json"
-
-  # A client as that of the protocol: it remembers where it was in the stream, and says so when it comes back.
-  class Resuming
-    attr_reader :numbers, :answers, :connections
-
-    def initialize(url, room)
-      @url = url
-      @identifier = JSON.generate({ channel: "RoomsChannel", room: room })
-      @numbers = []
-      @answers = []
-      @connections = 0
-      @history = { since: Time.now.to_i, streams: {} }
-    end
-
-    # @return [Array<Integer>] what it saw until the last one
-    def run_to(last)
-      visit(last) until @numbers.last == last
-      @numbers
-    end
-
-    private
-
-    def visit(last)
-      peer = CablePeer.new(@url, protocols: EXTENDED).welcomed
-      @connections += 1
-      peer.command("subscribe", @identifier, history: @history)
-      while @numbers.last != last
-        message = peer.hear
-        return if message["type"] == "disconnect"
-
-        message.key?("message") ? take(message) : @answers << message["type"]
-      end
-    rescue RuntimeError, SystemCallError, IOError # closed
-      nil
-    ensure
-      peer&.close
-    end
-
-    def take(message)
-      @numbers << message["message"]["text"]
-      @history[:streams][message["stream_id"]] = message.slice("epoch", "offset")
-    end
-  end
-
   # Two generations of workers, and clients of both protocols; nothing is lost and nothing comes twice.
   def test_clients_go_on_where_they_were
     wait_for_sockets
     room = "kept #{name}"
-    clients = Array.new(4) { Resuming.new(server.url, room) }
+    clients = Array.new(4) { Resuming.new([server.url], room) }
     readers = clients.map { |client| Thread.new { client.run_to(999) } }
     Timeout.timeout(60) { sleep 0.01 until clients.all? { |client| client.answers.include?("confirm_history") } }
     outside = publisher
@@ -239,19 +196,10 @@ class RailsClusterTest < AppCase
   # An event that has no data says from when on.
   def test_an_event_stream_without_events_goes_on_too
     path, = source_of("kept #{name}")
-    first = open_events(path)
+    first = open_events(server, path)
     id = first.slice!(/^id: ?(\d+)\n/, 1)
     say_to("kept #{name}", "missed")
-    assert_includes open_events(path, "Last-Event-ID: #{id}\r\n", "</turbo-stream>\n\n"), "<li>missed</li>"
-  end
-
-  def open_events(path, lines = "", ending = "id: ")
-    RawClient.open(server.url) do |client|
-      client.write("GET #{path} HTTP/1.1\r\nHost: #{URI(server.url).authority}\r\nAccept: text/event-stream\r\n#{lines}\r\n")
-      seen = +""
-      seen << client.read_some until seen.include?(ending) && seen.end_with?("\n\n")
-      seen
-    end
+    assert_includes open_events(server, path, "Last-Event-ID: #{id}\r\n", "</turbo-stream>\n\n"), "<li>missed</li>"
   end
 
   # What a command says of history is of that command.
