@@ -43,13 +43,19 @@ class TreeTest < Minitest::Test
   end
 
   def test_links_between_the_pages_lead_somewhere
-    broken = files("*.md", "docs/**/*.md", "gems/**/*.md", "node/*.md", "bench/*.md", "examples/*.md", "test/*.md").flat_map do |page|
+    broken = files("*.md", "docs/**/*.md", "gems/**/*.md", "node/*.md", "bench/**/*.md", "examples/*.md", "test/*.md").flat_map do |page|
       text(page).scan(/\]\(([^)#\s]+)(?:#[^)]*)?\)/).flatten
                 .grep_v(/\A(?:https?|mailto):/)
                 .reject { |link| File.exist?(File.join(ROOT, File.dirname(page), link)) }
                 .map { |link| "#{page}: #{link}" }
     end
     assert_empty broken
+  end
+
+  def test_every_table_of_results_is_in_their_list
+    list = text("bench/results/README.md")
+    tables = files("bench/results/*.md").map { |path| File.basename(path) } - ["README.md"]
+    assert_empty tables.reject { |name| list.include?("](#{name})") }
   end
 
   # A published gem has nothing but its own files.
