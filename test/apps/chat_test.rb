@@ -58,7 +58,7 @@ class ChatTest < Minitest::Test
       lines = ["Ada: Is anybody here?", "Bob: Me. <b>Hello</b> & welcome ☕"]
       [ada, bob].each { |page| sees(page, *lines) }
       [ada, bob].each { |page| page.run("window.before = send") }
-      server.signal("USR1")
+      replace_workers(server)
       [ada, bob].each { |page| page.wait_for("send && send != before") } # back at workers of the new generation
       say(ada, "Still here?")
       [ada, bob].each { |page| sees(page, *lines, "Ada: Still here?") }
@@ -68,6 +68,14 @@ class ChatTest < Minitest::Test
       sees(other)
       assert_equal [[]] * 3, [ada, bob, late].map(&:errors)
     end
+  end
+
+  # A page may first be back at a worker that is replaced next.
+  def replace_workers(server)
+    old = server.log.scan(/Worker \d+ \(PID: (\d+)\) booted/).flatten
+    server.signal("USR1")
+    server.wait_for_log(/(?:booted.*){#{2 * old.size}}/m)
+    Timeout.timeout(60) { sleep 0.01 while old.any? { |pid| File.exist?("/proc/#{pid}") } }
   end
 
   def picture(page, variable = "RONDO_SCREENSHOT")

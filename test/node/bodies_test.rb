@@ -136,7 +136,7 @@ class NodeBodiesTest < Minitest::Test
 
   def test_a_body_that_stops
     @server.stop
-    @server = NodeProcess.new(APP, args: ["--set", "total_body_bytes=1m", "--set", "max_body_bytes=900k", "--set", "body_timeout_ms=50"])
+    @server = NodeProcess.new(APP, args: ["--set", "total_body_bytes=1m", "--set", "max_body_bytes=900k", "--set", "body_timeout_ms=3000"])
     assert_equal 408, status_of(large("/size").byteslice(0, LARGE))
     assert_free
   end

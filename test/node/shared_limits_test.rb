@@ -69,7 +69,7 @@ class NodeSharedLimitsTest < Minitest::Test
     silent = client
     busy = client.write("GET /parts?busy HTTP/1.1\r\nhost: a\r\n\r\n")
     wait_until { answered?(idle.first) && idle.first.request(GET.sub("size", "waiting")).body == "1" }
-    wait_until { answered?(client) }
+    wait_until { idle.all? { |one| answered?(one) } && answered?(client) } # so the silent one has been silent for longest
     refute open?(silent)
     wait_until { answered?(client) }
     wait_until { idle.count { |one| open?(one) } < 2 }

@@ -189,7 +189,7 @@ class RecipeDrainingTest < RecipeCase
     (web_one, control_one), (web_two, control_two) = ports.each_slice(2).to_a
     proxy("haproxy") do |own|
       config = filled("haproxy_two.cfg", "bind :80" => "bind 127.0.0.1:#{own.port}", "192.0.2.10:9292" => "127.0.0.1:#{web_one} port #{control_one}",
-                                         "192.0.2.11:9292" => "127.0.0.1:#{web_two} port #{control_two}")
+                                         "192.0.2.11:9292" => "127.0.0.1:#{web_two} port #{control_two}", **PATIENT_CHECKS)
       [program("haproxy"), "-db", "-f", own.write("haproxy.cfg", config)]
     end
   end

@@ -44,7 +44,7 @@ class RecipeMachinesTest < RecipeCase
   def haproxy_in_front
     servers = @ports.map { |name, (web, control)| "    server #{name} 127.0.0.1:#{web} port #{control}\n" }
     proxy("haproxy") do |own|
-      config = filled("haproxy_two.cfg", "bind :80" => "bind 127.0.0.1:#{own.port}").sub(/(^ *server .*\n)+/, servers.join)
+      config = filled("haproxy_two.cfg", "bind :80" => "bind 127.0.0.1:#{own.port}", **PATIENT_CHECKS).sub(/(^ *server .*\n)+/, servers.join)
       [program("haproxy"), "-db", "-f", own.write("haproxy.cfg", config)]
     end
   end

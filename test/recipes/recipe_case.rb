@@ -18,6 +18,9 @@ class RecipeCase < ShellCase
   FORGED = { "X-Forwarded-For" => "203.0.113.6", "X-Forwarded-Proto" => "https", "X-Forwarded-Port" => "1",
              "X-Forwarded-Host" => "evil.example", "Forwarded" => "for=203.0.113.6;host=evil.example;proto=https" }.freeze
 
+  # HAProxy gives a check as long as the interval between two, if nothing is said: one second.
+  PATIENT_CHECKS = { "option redispatch" => "option redispatch\n    timeout check 30s" }.freeze
+
   # A program in front of the server. The block gets it, writes its files, and returns the command.
   class Proxy < ChildServer
     attr_reader :command

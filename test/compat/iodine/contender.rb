@@ -7,6 +7,7 @@
 require "fileutils"
 require "socket"
 require "tmpdir"
+require "support/held_port"
 require "support/raw_client"
 require "support/server_process"
 
@@ -32,7 +33,8 @@ class Contender
                  requires: [])
     @kind = kind
     @folder = Dir.mktmpdir("rondo-iodine")
-    @port = free_port
+    @held = HeldPort.new
+    @port = @held.number
     text ||= File.read(File.join(SNIPPETS, "#{program}.txt"))
     files.merge(program => text.gsub(/\b3000\b/, @port.to_s)).each { |name, content| File.write(File.join(@folder, name), content) }
     libraries = [*folders.map { |folder| "-I#{folder}" }, *[File.join(__dir__, "sync_output.rb"), *requires].map { |name| "-r#{name}" }]
@@ -88,6 +90,7 @@ class Contender
     nil
   ensure
     @waiter.join
+    @held.close
     FileUtils.rm_rf(@folder)
   end
 
@@ -120,13 +123,6 @@ class Contender
 
   def read(name)
     File.binread(path(name))
-  end
-
-  def free_port
-    server = TCPServer.new("127.0.0.1", 0)
-    server.addr[1]
-  ensure
-    server&.close
   end
 
   def wait_until_listening

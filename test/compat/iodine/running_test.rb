@@ -98,7 +98,7 @@ class IodineRunningTest < Minitest::Test
   # The root has nothing to listen at, and runs timers all the same.
   def test_without_a_listener
     out, err, code = run_program("Iodine.threads = Iodine.workers = 1\n" \
-                                 "Iodine.run_every(5, 3) { puts 'tick' }\nIodine.run_after(100) { Iodine.stop }\nIodine.start\nputs 'end'")
+                                 "Iodine.run_every(5, 3) { puts 'tick' }\nIodine.run_after(2000) { Iodine.stop }\nIodine.start\nputs 'end'")
     assert_equal ["tick\n" * 3 + "end\n", 0], [out, code], err
     refute_includes err, "Listening on"
   end

@@ -239,16 +239,17 @@ module Scenarios
   end
 
   # Tasks and timers, which one thread does in order.
+  # Names tell tens of milliseconds. With less, `inner` may come later than a timer.
   TASKS = <<~RUBY
     Iodine.threads = Iodine.workers = 1
     order = []
     Iodine.run { order << :run }
     Iodine.run_after(0) { order << :after_0 }
-    Iodine.run_after(30) { order << :after_30 }
-    Iodine.run_after(10) { order << :after_10 }
+    Iodine.run_after(300) { order << :after_30 }
+    Iodine.run_after(100) { order << :after_10 }
     Iodine.defer { Iodine.run { order << :inner }; order << :defer }
     Iodine.run { raise "nobody minds" }
-    Iodine.run_every(40, 3) { Iodine.stop if (order << :every).count(:every) == 3 }
+    Iodine.run_every(400, 3) { Iodine.stop if (order << :every).count(:every) == 3 }
     Iodine.listen(service: :http, port: "3000") { [200, {}, []] }
     Iodine.start
     puts order.inspect

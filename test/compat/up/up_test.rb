@@ -7,6 +7,7 @@ require "integration/shell_case"
 require "openssl"
 require "rackup"
 require "support/certificates"
+require "support/held_port"
 require "support/websocket_peer"
 
 class UpTest < ShellCase
@@ -85,7 +86,8 @@ class UpTest < ShellCase
   def test_secure_with_a_log
     certificates = Certificates.new(@folder)
     pair = certificates.pair("server")
-    port = TCPServer.open("127.0.0.1", 0) { |held| held.addr[1] }
+    held = HeldPort.new
+    port = held.number
     pid = Process.spawn(*RUBY, File.join(GEM, "exe/up_ruby"), "-p", port.to_s, "-w", "1", "-s", "-a", certificates.authority,
                         "-c", pair.certificate, "-k", pair.key, "-l", path("up.log"), "config", chdir: @folder, err: File::NULL)
     IO.select(nil, nil, nil, 0.01) until File.exist?(path("up.log")) && File.read(path("up.log")).include?("booted")
@@ -95,6 +97,7 @@ class UpTest < ShellCase
     assert_equal "https", http.get("/").body
   ensure
     Process.kill("INT", pid) && Process.wait(pid) if pid
+    held&.close
   end
 
   def test_words_that_end_at_once

@@ -81,7 +81,7 @@ class ClusterBalanceTest < ClusterCase
 
   # Ruby cannot write this line.
   def test_an_application_that_keeps_ruby_to_itself_is_told_of
-    write "config/rondo.rb", "slow_request_ms 100\n"
+    write "config/rondo.rb", "slow_request_ms 2000\n"
     server = cluster("-t", "1", workers: 1)
     say(dial(server), "/c")
     server.wait_for_log(%r{^! GET /c: \d\.\d s in the application, which blocks all of Ruby})

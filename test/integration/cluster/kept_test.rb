@@ -133,7 +133,9 @@ class ClusterKeptTest < ClusterCase
     assert_kept sum["closed"] # its successor is there by then
   end
 
+  # A client that does not run for the default grace of 250 ms finds its connection closed.
   def test_a_single_process
+    write "config/rondo.rb", "idle_grace_ms 5000\n"
     server = start
     through(clients(server.port, "--mixed")) { after_signal(server, "USR2", /Use Ctrl-C to stop/) }
   end

@@ -11,7 +11,7 @@ class ClusterSupervisionTest < ClusterCase
   CLIENTS = 4
 
   def test_a_worker_with_a_request_that_hangs_is_replaced
-    write "config/rondo.rb", "hard_request_timeout 0.2\nworker_check_interval 0.1\nworker_shutdown_timeout 1\n"
+    write "config/rondo.rb", "hard_request_timeout 2\nworker_check_interval 0.1\nworker_shutdown_timeout 1\n"
     server = cluster("-t", "2")
     hanging = TCPSocket.new("127.0.0.1", server.port)
     hanging.write("GET /slow HTTP/1.0\r\n\r\n")
@@ -27,7 +27,7 @@ class ClusterSupervisionTest < ClusterCase
 
   # The core does it, long before the process ends, and does not wait for the end of the drain.
   def test_the_client_of_a_request_that_hangs_is_answered
-    write "config/rondo.rb", "hard_request_timeout 0.2\nworker_check_interval 0.1\n"
+    write "config/rondo.rb", "hard_request_timeout 2\nworker_check_interval 0.1\n"
     server = cluster("-t", "2")
     hanging = TCPSocket.new("127.0.0.1", server.port)
     hanging.write("GET /slow HTTP/1.0\r\n\r\n")

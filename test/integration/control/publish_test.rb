@@ -53,9 +53,9 @@ class PublishTest < ControlCase
     curl = ->(*words) { run_command("curl", "-sS", "-m", PATIENCE.to_s, "-w", "%{http_code}", "-H", "Authorization: Bearer #{TOKEN}", *words, url).out }
     assert_equal "{\"published\":1}\n200", curl.call("-d", '{"channel":"news","data":"by curl"}')
     assert feed.hears?("by curl")
-    url << "?confirm=2.5"
+    url << "?confirm=29.5"
     assert_equal "{\"published\":1,\"messages\":[true]}\n200", curl.call("-d", '{"channel":"news","data":"confirmed"}')
-    url.delete_suffix!("?confirm=2.5")
+    url.delete_suffix!("?confirm=29.5")
     write "big.json", JSON.generate("channel" => "news", "data" => "#{"x" * 900_000} the end")
     [[], ["-H", "Transfer-Encoding: chunked"], ["-H", "Expect: 100-continue"], ["--http2-prior-knowledge"]].each do |words|
       assert_equal "{\"published\":1}\n200", curl.call(*words, "--data-binary", "@#{@folder}/big.json"), words.to_s

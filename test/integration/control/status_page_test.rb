@@ -146,13 +146,14 @@ class StatusPageTest < ControlCase
 
   # The page has news again as soon as another server is there.
   def test_a_server_that_goes_and_comes_back
-    server = controlled
-    page = look(server)
-    port = control_url(server)[/\d+\z/]
-    server.stop
-    page.wait_for("#{text("#state")}.startsWith('no news for')")
-    controlled(uri: "tcp://127.0.0.1:#{port}")
-    page.wait_for("#{text("#state")} === 'ready'")
+    HeldPort.open do |port|
+      server = controlled(uri: "tcp://127.0.0.1:#{port}")
+      page = look(server)
+      server.stop
+      page.wait_for("#{text("#state")}.startsWith('no news for')")
+      controlled(uri: "tcp://127.0.0.1:#{port}")
+      page.wait_for("#{text("#state")} === 'ready'")
+    end
   end
 
   # ---- inside the application ----

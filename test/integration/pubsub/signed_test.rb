@@ -92,7 +92,8 @@ class SignedSubscriptionsTest < ControlCase
                        %(map("/staying") { run Rondo::Signed::Subscriptions.new }\n)
     [[], %w[-w 2 --preload]].each do |words|
       server = start("-C", "rondo.rb", *words)
-      lasting, soon = signed("news"), Rondo::Signed.channel("soon", expires_in: 4)
+      server.wait_for_log(/(?:booted.*){#{words[1].to_i}}/m)
+      lasting, soon = signed("news"), Rondo::Signed.channel("soon", expires_in: 10)
       streams = [open_stream(server, lasting), open_stream(server, soon), open_stream(server, lasting, soon)]
       sockets = [peer(server, lasting), peer(server, soon)]
       staying = WebsocketPeer.new(server.url, "staying?channel=#{CGI.escape(soon)}").tap { |peer| @peers << peer }

@@ -113,6 +113,7 @@ class ChildrenTest < Minitest::Test
         path, port = server.unix_url.delete_prefix("unix://"), server.port
         WAYS.each { |way| assert_lives(Net::HTTP.get("127.0.0.1", way, port).to_i) }
         File.link(path, other = File.join(@folder, "socket"))
+        @children.each { |child| assert_apart(server, child) }
         server.stop
         assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) }
         assert_raises(Errno::ECONNREFUSED) { UNIXSocket.new(other) }
@@ -126,6 +127,7 @@ class ChildrenTest < Minitest::Test
     ServerProcess.run(@app, settings: { workers: 2 }) do |server|
       WAYS.each { |way| assert_lives(Net::HTTP.get("127.0.0.1", way, server.port).to_i) }
       port = server.port
+      @children.each { |child| wait_until_closed(child, listener(port)) }
       server.stop
       assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) }
       @children.each { |pid| assert_lives(pid, keep: false) }
@@ -138,9 +140,7 @@ class ChildrenTest < Minitest::Test
       child = Net::HTTP.get("127.0.0.1", "/fork", server.port).to_i
       assert_lives(child)
       assert_operator sockets(server.pid).size, :>=, 1 + others.size
-      limit = now + 30 # the child may not have had the CPU yet
-      IO.select(nil, nil, nil, 0.01) until !sockets(child).intersect?(sockets(server.pid)) || now > limit
-      assert_empty sockets(child) & sockets(server.pid)
+      assert_apart(server, child)
     end
   end
 
@@ -204,6 +204,24 @@ class ChildrenTest < Minitest::Test
 
   def now
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+
+  # The child may not have had the CPU yet.
+  def assert_apart(server, child)
+    limit = now + 30
+    IO.select(nil, nil, nil, 0.01) until !sockets(child).intersect?(sockets(server.pid)) || now > limit
+    assert_empty sockets(child) & sockets(server.pid)
+  end
+
+  def wait_until_closed(child, socket)
+    limit = now + 30
+    IO.select(nil, nil, nil, 0.01) until !sockets(child).include?(socket) || now > limit
+  end
+
+  # proc(5): the local address, the state and the inode.
+  def listener(port)
+    rows = File.readlines("/proc/net/tcp").map(&:split)
+    "socket:[#{rows.find { |row| row[1].end_with?(format(":%04X", port)) && row[3] == "0A" }.fetch(9)}]"
   end
 
   def sockets(pid)

@@ -271,7 +271,7 @@ class InFibersTest < RackCase
 
   def test_the_limit_of_a_request_ends_it_where_it_waits
     ended = Queue.new
-    serve_with_fibers(request_timeout_ms: 50) do |env|
+    serve_with_fibers(request_timeout_ms: 2_000) do |env|
       next [200, {}, []] unless env["PATH_INFO"] == "/hangs"
 
       begin
@@ -290,7 +290,7 @@ class InFibersTest < RackCase
   def test_the_limit_of_a_request_that_has_just_got_a_mutex
     mutex = Mutex.new.tap(&:lock)
     stop = false
-    running = serve_with_fibers(request_timeout_ms: 200) do |env|
+    running = serve_with_fibers(request_timeout_ms: 2_000) do |env|
       (@entered << true) && mutex.synchronize { sleep } if env["PATH_INFO"] == "/first"
       [200, {}, []]
     end
