@@ -111,7 +111,7 @@ class RackHijackTest < RackCase
 
   def test_the_server_leaves_it_alone
     ios = Queue.new
-    client = serve(lint: false, head_timeout_ms: 1000, keep_alive_timeout_ms: 1000) do |env|
+    client = serve(lint: false, head_timeout_ms: 3000, keep_alive_timeout_ms: 3000) do |env|
       env["PATH_INFO"] == "/" ? (ios << env["rack.hijack"].call) && [200, {}, ["never"]] : [200, {}, ["here"]]
     end
     client.write(bytes("GET", "/"))

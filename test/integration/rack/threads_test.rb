@@ -422,7 +422,7 @@ class ThreadsTest < RackCase
 
   def test_requests_that_wait_too_long_are_turned_away
     needs_threads
-    start_gated(max_threads: 1, queue_timeout_ms: 1000) # enough for requests that find a free place
+    start_gated(max_threads: 1, queue_timeout_ms: 3000) # enough for requests that find a free place
     waiting = enter(1)
     client = connect
     2.times do
