@@ -29,8 +29,8 @@ module Bench
     PUSH = { echo: [64, "/echo", ["echo", 100, 0.5]],
              broadcast: [100, "/subscribe", ["publish", 100, 1, 20, 0, 0]] }.freeze
     RAW = ["echo", RawRun::BYTES, 0.5].freeze
-    # callgrind makes a program fifty times slower. Its batches and rounds last longer here, or each would end after one
-    # request.
+    # Under callgrind a request takes some 80 us. With its usual times a batch would end after two or three of them, and
+    # a round of requests in flight after one.
     SLOWED = "batch_us 10000\nquantum_us 2500\n"
 
     # @param tls [Symbol, nil] the kind of the key of its certificate; nil: plain

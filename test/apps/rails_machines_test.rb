@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "support/redis_server"
-require_relative "rails_cable"
+require_relative "app_case"
 require_relative "rails_resuming"
 require_relative "rails_turbo"
 
@@ -14,7 +14,9 @@ class RailsMachinesTest < AppCase
   include RailsTurbo
 
   class << self
-    attr_reader :machines
+    def machines
+      server && @machines
+    end
 
     def start_server
       @redis = RedisServer.new(tls: true)
@@ -31,7 +33,7 @@ class RailsMachinesTest < AppCase
 
     def start_machine
       app = RailsApp.instance
-      environment = RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", "CABLE" => "rondo", "WEB_CONCURRENCY" => "1",
+      environment = RailsApp::ENVIRONMENT.merge("RAILS_ENV" => "production", "CABLE" => "rondo",
                                                 "RONDO_REDIS_STREAMS" => "#{@redis.url}?ca_file=#{@redis.ca_file}")
       ServerProcess.new(File.join(app.path, "config.ru"), spawn: { chdir: app.path }, deadline: 60, env: environment,
                                                           args: ["-w", "1"]).tap do |server|
@@ -39,11 +41,6 @@ class RailsMachinesTest < AppCase
         server.wait_for_log(/Redis at/)
       end
     end
-  end
-
-  def setup
-    super
-    server # and the other one
   end
 
   def machines
@@ -72,7 +69,7 @@ class RailsMachinesTest < AppCase
     path, = source_of(room)
     id = open_events(server, path)[/^id: ?(\S+)\n/, 1]
     texts = (10..29).map { |number| "line #{number}" }
-    texts.each_slice(2) { |pair| pair.zip(machines) { |text, machine| say_at(machine, room, text) } }
+    texts.each_slice(2) { |pair| pair.zip(machines) { |text, machine| say_to(room, text, by: Browser.new(machine.url)) } }
     seen = []
     machines.cycle do |machine|
       events = open_events(machine, path, "Last-Event-ID: #{id}\r\n", "</turbo-stream>\n\n")
@@ -83,10 +80,5 @@ class RailsMachinesTest < AppCase
       break if seen.size >= texts.size
     end
     assert_equal texts, seen.sort
-  end
-
-  def say_at(machine, room, text)
-    query = URI.encode_www_form("room" => room, "text[]" => text)
-    assert_equal "1", Browser.new(machine.url).get("/turbo/say?#{query}").body
   end
 end

@@ -26,8 +26,9 @@ module RailsTurbo
     super
   end
 
-  def say_to(room, *texts)
-    assert_equal texts.size.to_s, browser.get("/turbo/say?#{URI.encode_www_form("room" => room, "text[]" => texts)}").body
+  # @param by [Browser] of the server that says it
+  def say_to(room, *texts, by: browser)
+    assert_equal texts.size.to_s, by.get("/turbo/say?#{URI.encode_www_form("room" => room, "text[]" => texts)}").body
   end
 
   def assert_lines(lines, page)

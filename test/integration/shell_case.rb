@@ -180,7 +180,6 @@ class ShellCase < Minitest::Test
     File.open(File.join(@folder, "gate"), "r+") { |gate| gate.write("..") }
   end
 
-  # Waits until the block returns a value.
   def alive?(pid)
     File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z"
   rescue SystemCallError
@@ -191,6 +190,7 @@ class ShellCase < Minitest::Test
     eventually("the end of #{pids}") { pids.none? { |pid| alive?(pid) } }
   end
 
+  # Waits until the block returns a value.
   def eventually(what)
     Timeout.timeout(PATIENCE) do
       loop do

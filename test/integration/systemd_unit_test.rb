@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "shell_case"
+require "support/notify_socket"
 
 class SystemdUnitTest < ShellCase
   UNITS = %w[rondo.service rondo.socket].map { |name| File.join(ROOT, "examples/systemd", name) }.freeze
@@ -30,16 +31,12 @@ class SystemdUnitTest < ShellCase
 
   def setup
     super
-    @told = Socket.new(:UNIX, :DGRAM)
-    @told.bind(Addrinfo.unix(File.join(@folder, "notify")))
-    @received = Queue.new
-    @reader = Thread.new { loop { @received << @told.recv(1000) } } # the socket holds ten, and drops what comes then
+    @told = NotifySocket.new(File.join(@folder, "notify"))
     write "config.ru", HELLO
   end
 
   def teardown
     super
-    @reader.kill.join
     @told.close
   end
 
@@ -80,7 +77,7 @@ class SystemdUnitTest < ShellCase
     server.reload
     assert_told "RELOADING=1"
     server.wait_for_log(/^loading$/)
-    @received.clear
+    @told.clear
     2.times { assert_told "WATCHDOG=1" }
     File.write(File.join(@folder, "gate"), "")
     assert_told "READY=1"
@@ -90,9 +87,8 @@ class SystemdUnitTest < ShellCase
     Net::HTTP.get(URI("http://127.0.0.1:#{socket.addr[1]}/"))
   end
 
+  # A line of a message.
   def assert_told(word)
-    Timeout.timeout(PATIENCE) { nil until @received.pop.lines(chomp: true).include?(word) }
-  rescue Timeout::Error
-    flunk "#{word} never came"
+    assert @told.hear(/^#{word}$/)
   end
 end

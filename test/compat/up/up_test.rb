@@ -7,7 +7,6 @@ require "integration/shell_case"
 require "openssl"
 require "rackup"
 require "support/certificates"
-require "support/held_port"
 require "support/websocket_peer"
 
 class UpTest < ShellCase

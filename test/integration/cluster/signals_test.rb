@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "cluster_case"
+require "support/notify_socket"
 
 class ClusterSignalsTest < ClusterCase
   ENDS = "before_worker_shutdown { |index| warn \"end of \#{index}\" }\nafter_stopped { warn 'stopped' }\n"
@@ -194,22 +195,18 @@ class ClusterSignalsTest < ClusterCase
 
   def test_systemd_is_told
     path = File.join(@folder, "notify")
-    socket = Socket.new(:UNIX, :DGRAM)
-    socket.bind(Addrinfo.unix(path))
-    told = Queue.new
-    reader = Thread.new { loop { told << socket.recv(10_000) } } # the socket holds ten, and drops what comes then
+    told = NotifySocket.new(path)
     server = cluster(env: { "NOTIFY_SOCKET" => path, "WATCHDOG_USEC" => "200000" })
-    assert_told told, /\AREADY=1\z/
-    assert_told told, /\AWATCHDOG=1\z/
-    assert_told told, %r{\ASTATUS=Rondo \S+: cluster: 2/2, worker_status: \[\{ \d+/\d+ threads, }
+    assert told.hear(/\AREADY=1\z/)
+    assert told.hear(/\AWATCHDOG=1\z/)
+    assert told.hear(%r{\ASTATUS=Rondo \S+: cluster: 2/2, worker_status: \[\{ \d+/\d+ threads, })
     server.signal("USR1")
-    assert_told told, /\ARELOADING=1\nMONOTONIC_USEC=\d+\z/
-    assert_told told, /\AREADY=1\z/
+    assert told.hear(/\ARELOADING=1\nMONOTONIC_USEC=\d+\z/)
+    assert told.hear(/\AREADY=1\z/)
     server.stop
-    assert_told told, /\ASTOPPING=1\z/
+    assert told.hear(/\ASTOPPING=1\z/)
   ensure
-    reader&.kill&.join
-    socket&.close
+    told&.close
   end
 
   private
@@ -233,11 +230,5 @@ class ClusterSignalsTest < ClusterCase
     assert_match(/^- Ended while the application was still working on a request \(1 request, the oldest GET /, server.log)
     assert_equal ["end of 0", "end of 1"], server.log.scan(/^end of \d+$/).sort
     assert_match(/^stopped\n- Goodbye!\n\z/, server.log)
-  end
-
-  def assert_told(told, pattern)
-    Timeout.timeout(PATIENCE) { nil until told.pop.match?(pattern) }
-  rescue Timeout::Error
-    flunk "#{pattern.inspect} was not notified"
   end
 end

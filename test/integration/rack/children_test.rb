@@ -127,7 +127,7 @@ class ChildrenTest < Minitest::Test
     ServerProcess.run(@app, settings: { workers: 2 }) do |server|
       WAYS.each { |way| assert_lives(Net::HTTP.get("127.0.0.1", way, server.port).to_i) }
       port = server.port
-      @children.each { |child| wait_until_closed(child, listener(port)) }
+      @children.each { |child| wait_until_closed(child, [listener(port)]) }
       server.stop
       assert_raises(Errno::ECONNREFUSED) { TCPSocket.new("127.0.0.1", port) }
       @children.each { |pid| assert_lives(pid, keep: false) }
@@ -206,16 +206,15 @@ class ChildrenTest < Minitest::Test
     Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 
-  # The child may not have had the CPU yet.
   def assert_apart(server, child)
-    limit = now + 30
-    IO.select(nil, nil, nil, 0.01) until !sockets(child).intersect?(sockets(server.pid)) || now > limit
+    wait_until_closed(child, sockets(server.pid))
     assert_empty sockets(child) & sockets(server.pid)
   end
 
-  def wait_until_closed(child, socket)
+  # The child may not have had the CPU yet.
+  def wait_until_closed(child, theirs)
     limit = now + 30
-    IO.select(nil, nil, nil, 0.01) until !sockets(child).include?(socket) || now > limit
+    IO.select(nil, nil, nil, 0.01) until !sockets(child).intersect?(theirs) || now > limit
   end
 
   # proc(5): the local address, the state and the inode.
