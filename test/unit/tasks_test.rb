@@ -15,12 +15,6 @@ class TasksTest < Minitest::Test
   def setup
     @done = Queue.new
     @log = StringIO.new
-    run_what_was_left
-  end
-
-  # Tests without a server may have asked for tasks, which would begin in one of these.
-  def run_what_was_left
-    @@run_what_was_left ||= serve(max_threads: 1) { Rondo.run { @done << :last } && take } # rubocop:disable Style/ClassVars
   end
 
   # Serves while the block runs.
