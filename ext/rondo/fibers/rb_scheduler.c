@@ -117,6 +117,7 @@ static void scheduler_free(void *pointer) {
 static void scheduler_mark(void *pointer) {
     const rd_scheduler *scheduler = pointer;
     if (!scheduler->was_open) return;
+    rd_thread_value_mark(&scheduler->value);
     rb_gc_mark(scheduler->thread);
     rb_gc_mark(scheduler->reason);
     if (scheduler->is_open) rd_fibers_mark(&scheduler->fibers);
@@ -215,7 +216,9 @@ static VALUE scheduler_waiting(VALUE self) {
 /* ---- the end ---- */
 
 static VALUE end_close(VALUE self) {
-    release(get(self));
+    rd_scheduler *scheduler = get(self);
+    release(scheduler);
+    scheduler->value = (rd_thread_value){NULL, NULL};
     return Qnil;
 }
 
@@ -259,6 +262,7 @@ static VALUE scheduler_close(VALUE self) {
     if (is_forked(scheduler)) return end_close(self);
     refuse_in_fiber(self);
     if (scheduler->own == NULL) return scheduler->fibers.parked_count > 0 ? Qnil : end_close(self);
+    rd_thread_value_hold(&scheduler->value);
     return rb_ensure(close_now, self, end_close, self);
 }
 
@@ -336,4 +340,7 @@ void rd_init_scheduler(VALUE rondo) {
     rb_define_method(klass, "scheduler_close", scheduler_close, 0);
     rb_define_method(klass, "closed?", scheduler_is_closed, 0);
     rb_define_method(klass, "fiber", scheduler_fiber, -1);
+    /* The first lookup allocates. When a thread closes its scheduler, that would be before its
+     * value is held (rb_thread_value.h). */
+    rb_check_funcall(scheduler_allocate(klass), rb_intern("scheduler_close"), 0, NULL);
 }

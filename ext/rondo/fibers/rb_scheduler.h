@@ -7,6 +7,7 @@
 #define RD_FIBERS_SCHEDULER_H
 
 #include "fibers/rb_fibers.h"
+#include "fibers/rb_thread_value.h"
 
 /* A loop that no server runs. */
 typedef struct rd_own_loop {
@@ -17,10 +18,11 @@ typedef struct rd_own_loop {
 
 typedef struct rd_scheduler {
     rd_fibers fibers;
-    rd_own_loop *own; /* NULL: the loop is a server's */
-    unsigned forks;   /* of this process when it was made */
-    VALUE thread;     /* that has its fibers; Qfalse: none yet */
-    VALUE reason;     /* `$!` when it was made */
+    rd_own_loop *own;      /* NULL: the loop is a server's */
+    unsigned forks;        /* of this process when it was made */
+    VALUE thread;          /* that has its fibers; Qfalse: none yet */
+    VALUE reason;          /* `$!` when it was made */
+    rd_thread_value value; /* while it is closed */
     bool is_open, was_open;
 } rd_scheduler;
 

@@ -27,6 +27,31 @@ class SchedulerEndsTest < FibersCase
     thread.kill.join
   end
 
+  # ---- the end of the thread ----
+
+  # Ruby asks it before it closes it. That overwrites what the block has left on the stack.
+  class Asked < Rondo::Scheduler
+    def respond_to?(*) = super
+  end
+
+  # Ruby 3.1 does not mark what the block has returned while the fibers run on.
+  def test_the_value_of_a_thread_is_there_when_its_fibers_have_ended
+    values = ObjectSpace::WeakMap.new
+    left = nil
+    thread = Thread.new do
+      Fiber.set_scheduler(Asked.new)
+      Fiber.schedule do
+        sleep 0 # meanwhile the block of the thread returns
+        Thread.new { GC.start }.join
+        left = values.size
+      end
+      Object.new.tap { |value| values[value] = true }
+    end
+    thread.join
+    assert_equal 1, left
+    assert_equal values.keys, [thread.value]
+  end
+
   # ---- limits of time ----
 
   def spend(seconds)
