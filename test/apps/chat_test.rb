@@ -72,6 +72,7 @@ class ChatTest < Minitest::Test
 
   # A page may first be back at a worker that is replaced next.
   def replace_workers(server)
+    server.wait_for_log(/(?:booted.*){2}/m)
     old = server.log.scan(/Worker \d+ \(PID: (\d+)\) booted/).flatten
     server.signal("USR1")
     server.wait_for_log(/(?:booted.*){#{2 * old.size}}/m)

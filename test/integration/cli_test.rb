@@ -262,11 +262,12 @@ class CliTest < ShellCase
 
   def test_addresses_without_a_scheme
     write "config.ru", HELLO
-    port = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
-    server = start("-p", port.to_s, binds: ["127.0.0.1", "./s.sock", "127.0.0.2:0"])
-    assert_equal ["http://127.0.0.1:#{port}", "http://127.0.0.2", "unix://#{@folder}/s.sock"],
-                 server.urls.uniq.map { |url| url.sub(/(127.0.0.2):\d+\z/, '\1') }.sort
-    server.urls.uniq.each { |url| RawClient.open(url) { |client| assert_equal "hello", client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").body } }
+    HeldPort.open do |port|
+      server = start("-p", port.to_s, binds: ["127.0.0.1", "./s.sock", "127.0.0.2:0"])
+      assert_equal ["http://127.0.0.1:#{port}", "http://127.0.0.2", "unix://#{@folder}/s.sock"],
+                   server.urls.uniq.map { |url| url.sub(/(127.0.0.2):\d+\z/, '\1') }.sort
+      server.urls.uniq.each { |url| RawClient.open(url) { |client| assert_equal "hello", client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").body } }
+    end
   end
 
   def test_several_addresses

@@ -64,7 +64,7 @@ class FirstProcessTest < ShellCase
       serving = get(server).body
       refute_equal "1", serving
       assert_equal "#{serving} 7", get(server, "/own").body
-      open_gate
+      File.write(File.join(@folder, "gate"), ".") # waits for cat
       eventually("the orphan is reaped (#{name})") { get(server, "/there?#{orphan}").body == "false" }
       assert_equal "0", get(server, "/zombies").body
       server.stop(signal: "TERM")

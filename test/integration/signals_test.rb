@@ -126,7 +126,7 @@ class SignalsTest < ShellCase
 
   # The watch thread does it without Ruby.
   def test_while_ruby_is_stuck_a_call_that_hangs_is_answered
-    write "config/rondo.rb", "hard_request_timeout 0.2\n"
+    write "config/rondo.rb", "hard_request_timeout 2\n"
     File.unlink(File.join(@folder, "gate"))
     while_stuck(method(:start)) do |server, client|
       assert client.wait_readable(PATIENCE), "no answer"

@@ -64,7 +64,7 @@ class SystemdUnitTest < ShellCase
   def service(socket)
     # If Bundler found all gems and installed none, it has made no executable of this gem, either.
     path = [File.join(ServerProcess::ROOT, "exe"), ENV.fetch("PATH")].join(File::PATH_SEPARATOR)
-    env = BLANK.merge("PATH" => path, "NOTIFY_SOCKET" => File.join(@folder, "notify"), "WATCHDOG_USEC" => "100000")
+    env = BLANK.merge("PATH" => path, "NOTIFY_SOCKET" => File.join(@folder, "notify"), "WATCHDOG_USEC" => "1000000")
     server = Service.new(nil, binds: [], env: env, spawn: { chdir: @folder, 3 => socket.fileno })
     @servers << server
     server

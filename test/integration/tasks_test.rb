@@ -33,9 +33,9 @@ class TasksRunTest < ControlCase
     RUBY
     write "config/rondo.rb", EXAMPLES.last
     server = start("-w", "2")
-    server.wait_for_log(/(?:^timer \d+$.*){4}/m)
+    %w[task timer].zip([2, 4]) { |word, count| server.wait_for_log(/(?:^#{word} \d+$.*){#{count}}/m) }
     Process.kill("KILL", pids(server, "task").first)
-    server.wait_for_log(/(?:^timer \d+$.*){6}/m)
+    %w[task timer].zip([3, 6]) { |word, count| server.wait_for_log(/(?:^#{word} \d+$.*){#{count}}/m) }
     assert_equal 3, pids(server, "task").uniq.size
     assert_equal pids(server, "task").to_h { |pid| [pid, 2] }, pids(server, "timer").tally
     server.stop

@@ -76,6 +76,7 @@ class NodeExamplesTest < Minitest::Test
     servers = both("counter.ru")
     same(servers, "GET / HTTP/1.1\r\n")
     streams = servers.map { |server| open_stream(server, "/counts") }
+    streams.each { |stream| stream.await("data: 0\n\n") }
     servers.each { |server| answer(server, "POST /press HTTP/1.1\r\n") }
     streams.each { |stream| stream.await("data: 1\n\n") }
     return assert_includes(streams.last.buffer, "text/event-stream") if NodeProcess::UWS # chunks of events

@@ -5,7 +5,7 @@
 
 if ENV["OWN_REDIS"]
   terms = { queue: ENV.fetch("OWN_QUEUE", "10000").to_i }
-  terms = terms.merge(reply_max: ENV["OWN_REPLY_MAX"].to_i, timeout: 1) if ENV["OWN_REPLY_MAX"]
+  terms = terms.merge(reply_max: ENV["OWN_REPLY_MAX"].to_i, timeout: ENV.fetch("OWN_TIMEOUT", "60").to_i) if ENV["OWN_REPLY_MAX"]
   terms = terms.merge(ssl_params: { ca_file: ENV["OWN_CA"] }) if ENV["OWN_CA"]
   Rondo::PubSub.default = Rondo::PubSub::Redis.new(ENV["OWN_REDIS"], **terms)
 end

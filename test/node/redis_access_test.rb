@@ -147,8 +147,9 @@ class NodeRedisAccessTest < Minitest::Test
   def test_a_redis_that_breaks_its_protocol
     { "HTTP/1.1 400 Bad Request\r\n\r\n" => /not the Redis protocol/, "+PONG\r\n+OK\r\n" => /not the Redis protocol|belongs to no command/,
       "$99999999999\r\n" => /a reply of more than 100000 bytes/, "*1\r\n" * 2000 => /inside each other/, "+" => /no answer within 1 s/ }.each do |bytes, reason|
+      seconds = bytes == "+" ? "1" : "60"
       with_peer(bytes) do |url|
-        node = start(env: { "OWN_REDIS" => url, "OWN_REPLY_MAX" => "100000" })
+        node = start(env: { "OWN_REDIS" => url, "OWN_REPLY_MAX" => "100000", "OWN_TIMEOUT" => seconds })
         assert_equal "true", get(node, "/say?c=x")
         node.wait_for_log(/is not available: .*#{reason}.*; trying again/)
         assert_equal "hello", get(node, "/")
@@ -159,7 +160,7 @@ class NodeRedisAccessTest < Minitest::Test
 
   def test_a_handshake_of_tls_that_never_ends_leaves_no_connection
     with_peer("") do |url, sockets|
-      node = start(env: { "OWN_REDIS" => url.sub("redis", "rediss"), "OWN_REPLY_MAX" => "100000" })
+      node = start(env: { "OWN_REDIS" => url.sub("redis", "rediss"), "OWN_REPLY_MAX" => "100000", "OWN_TIMEOUT" => "1" })
       get(node, "/say?c=x")
       node.wait_for_log(/is not available: no answer within 1 s/)
       wait_until { sockets.size >= 3 }
@@ -169,7 +170,7 @@ class NodeRedisAccessTest < Minitest::Test
 
   def test_a_frozen_redis_counts_as_lost
     server = redis
-    node = start(env: { "OWN_REDIS" => server.url, "OWN_REPLY_MAX" => "100000" })
+    node = start(env: { "OWN_REDIS" => server.url, "OWN_REPLY_MAX" => "100000", "OWN_TIMEOUT" => "1" })
     assert_round_trip node
     server.freeze_process
     get(node, "/say?own=x")

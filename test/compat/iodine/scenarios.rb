@@ -239,17 +239,17 @@ module Scenarios
   end
 
   # Tasks and timers, which one thread does in order.
-  # Names tell tens of milliseconds. With less, `inner` may come later than a timer.
+  # The names are older than the times. With less, `inner` may come later than a timer.
   TASKS = <<~RUBY
     Iodine.threads = Iodine.workers = 1
     order = []
     Iodine.run { order << :run }
     Iodine.run_after(0) { order << :after_0 }
-    Iodine.run_after(300) { order << :after_30 }
-    Iodine.run_after(100) { order << :after_10 }
+    Iodine.run_after(1000) { order << :after_30 }
+    Iodine.run_after(500) { order << :after_10 }
     Iodine.defer { Iodine.run { order << :inner }; order << :defer }
     Iodine.run { raise "nobody minds" }
-    Iodine.run_every(400, 3) { Iodine.stop if (order << :every).count(:every) == 3 }
+    Iodine.run_every(1100, 3) { Iodine.stop if (order << :every).count(:every) == 3 }
     Iodine.listen(service: :http, port: "3000") { [200, {}, []] }
     Iodine.start
     puts order.inspect
@@ -265,7 +265,7 @@ module Scenarios
     p Iodine.publish("news", "one"), Iodine.publish("none", "two"), Iodine.publish("news", "three", false)
     p Iodine::PubSub::PROCESS.publish("news", "four").class, Iodine.publish("news", "five", Iodine::PubSub::PUBLISH2ROOT)
     p Iodine.publish("news", "six", Iodine::PubSub::SIBLINGS)
-    Iodine.run_after(100) { Iodine.stop }
+    Iodine.run_after(1000) { Iodine.stop }
     Iodine.listen(service: :http, port: "3000") { [200, {}, []] }
     Iodine.start
   RUBY

@@ -91,7 +91,7 @@ class ClusterBalanceTest < ClusterCase
   end
 
   def test_a_queue_without_idle_siblings_is_bounded
-    write "config/rondo.rb", "queue_timeout_ms 3000\n" # enough for the first two, which do not wait
+    write "config/rondo.rb", "queue_timeout_ms 6000\n" # enough for the first two, which do not wait
     server = cluster("-t", "1")
     sockets = Array.new(4) { dial(server) }
     sockets.first(2).each { |socket| say(socket, "/sleep") }

@@ -104,7 +104,7 @@ class ClusterPluginsTest < ClusterCase
 
   def test_plugins_live_in_the_mold_of_their_generation
     server = cluster("-t", "1:3", env: { "ALONE" => "1" })
-    server.wait_for_log(/^probe: background of 2/)
+    ["booted", "background of 2"].each { |what| server.wait_for_log(/^probe: #{what} in \d+$/) }
     first = mold(server)
     assert_equal ["start with hello and 2", "booted", "background of 2"].map { |what| [what, first] }.sort, said(server).sort
     assert_operator server.log.index("probe: start"), :<, server.log.index("- Worker 0")
@@ -163,6 +163,7 @@ class ClusterPluginsTest < ClusterCase
     child = forked
     assert alive?(child)
     write "method", ""
+    server.wait_for_log(/^probe: booted in \d+$/, from: from)
     second = server.wait_for_log(/^probe: background of 2 in (\d+)$/, from: from)[1].to_i
     assert_equal [["start with hello and 2", second], ["end of background", first], ["stopped", first],
                   ["booted", second], ["background of 2", second]].sort, said(server, from: from).sort

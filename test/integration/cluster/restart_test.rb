@@ -158,11 +158,11 @@ class ClusterRestartTest < ClusterCase
   end
 
   def test_a_worker_of_new_code_that_hangs_at_boot_leaves_the_old_one_serving
-    write "config/rondo.rb", "worker_boot_timeout 3\nbefore_worker_boot { sleep if File.exist?('hang') }\n"
+    write "config/rondo.rb", "worker_boot_timeout 6\nbefore_worker_boot { sleep if File.exist?('hang') }\n"
     server = cluster
     before = workers(server)
     write "hang", ""
-    after_signal(server, "USR1", /^! Generation 1 is not used: it was not ready after 3 s; generation 0 keeps serving$/)
+    after_signal(server, "USR1", /^! Generation 1 is not used: it was not ready after 6 s; generation 0 keeps serving$/)
     assert_equal before, workers(server)
   end
 

@@ -196,7 +196,7 @@ class ClusterSignalsTest < ClusterCase
   def test_systemd_is_told
     path = File.join(@folder, "notify")
     told = NotifySocket.new(path)
-    server = cluster(env: { "NOTIFY_SOCKET" => path, "WATCHDOG_USEC" => "200000" })
+    server = cluster(env: { "NOTIFY_SOCKET" => path, "WATCHDOG_USEC" => "2000000" })
     assert told.hear(/\AREADY=1\z/)
     assert told.hear(/\AWATCHDOG=1\z/)
     assert told.hear(%r{\ASTATUS=Rondo \S+: cluster: 2/2, worker_status: \[\{ \d+/\d+ threads, })

@@ -60,17 +60,20 @@ class SpreadTest < ClusterCase
     Stream.new(socket, socket.gets("\r\n\r\n"))
   end
 
-  # Reads all at once.
+  # Reads all at once. The block is called when all are about to.
   # @return [Array<Integer>] numbers of the streams, in the order of their ends
   def order_of_ends(streams)
     mutex = Mutex.new
     order = []
-    streams.each_with_index.map do |stream, number|
+    readers = streams.each_with_index.map do |stream, number|
       Thread.new do
         retry_ms = stream.rest.retry
         mutex.synchronize { order << [number, retry_ms] }
       end
-    end.each(&:join)
+    end
+    Thread.pass until readers.all? { |reader| reader.status == "sleep" }
+    yield
+    readers.each(&:join)
     order
   end
 
@@ -78,8 +81,7 @@ class SpreadTest < ClusterCase
     define_method("test_each_is_told_to_come_back_#{workers}") do
       server = server_with("drain_spread 1", workers)
       streams = Array.new(MANY) { stream(server) }
-      server.signal("TERM")
-      order = order_of_ends(streams)
+      order = order_of_ends(streams) { server.signal("TERM") }
       retries = order.map(&:last)
       assert_empty retries.grep_v(1000..2000)
       assert_operator retries.uniq.size, :>, 1

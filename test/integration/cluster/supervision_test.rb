@@ -173,7 +173,7 @@ class ClusterSupervisionTest < ClusterCase
   # ---- molds that hang ----
 
   def test_a_mold_that_does_not_fork_any_more_is_replaced
-    write "config/rondo.rb", "worker_boot_timeout 3\n"
+    write "config/rondo.rb", "worker_boot_timeout 6\n"
     server = cluster
     hung = mold(server)
     halt(hung)

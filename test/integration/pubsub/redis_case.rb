@@ -11,7 +11,7 @@ class RedisCase < OutletCase
   # Short, because tests wait for some of them, and long enough for a Redis that the machine holds up. Only the tests of
   # the deadline should run into it.
   TERMS = { timeout: PATIENCE, ping: 0.2 }.freeze
-  SOON = 1.5
+  SOON = 4
 
   def setup
     super

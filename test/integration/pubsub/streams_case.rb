@@ -191,6 +191,17 @@ class StreamsCase < ShellCase
     eventually("#{count} subscribed") { @redis.cli("PUBSUB", "NUMSUB", channel).split.last == count.to_s }
   end
 
+  # Returns when all readers of kept:x are subscribed, in their workers, too. Redis counts servers.
+  def wait_until_heard(servers, readers)
+    number = 0
+    eventually("everybody hears everybody") do
+      number += 1
+      servers.each { |each| publish(each, "kept:x", "warm-#{number}") }
+      readers.all? { |each| each.wait(0.1) { each.seen.count("warm-#{number}") == servers.size } }
+    end
+    readers.each { |each| each.seen.clear }
+  end
+
   def publish(server, channel, message)
     assert_equal "true", get(server, "/?#{channel}=#{message}").body
   end

@@ -74,8 +74,8 @@ class StreamsChaosTest < StreamsCase
   private
 
   def crowd(servers)
-    Array.new(CLIENTS) { |index| reader(servers[index % servers.size], CHANNEL) }.tap do
-      wait_for_subscribers(CHANNEL, servers.size)
+    Array.new(CLIENTS) { |index| reader(servers[index % servers.size], CHANNEL) }.tap do |readers|
+      wait_until_heard(servers, readers)
     end
   end
 

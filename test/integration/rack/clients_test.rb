@@ -108,7 +108,8 @@ class ClientsTest < Minitest::Test
 
   def test_curl_upload_with_expect
     body_file(Random.bytes(3_000_000)) do |path, sum|
-      assert_equal sum, curl("--verbose", "--upload-file", path, "--header", "Expect: 100-continue", url("/digest"))
+      assert_equal sum, curl("--verbose", "--upload-file", path, "--header", "Expect: 100-continue",
+                             "--expect100-timeout", "30", url("/digest"))
       assert_match(%r{^< HTTP/1\.1 100 }, @said)
     end
   end
@@ -215,7 +216,7 @@ class ClientsTest < Minitest::Test
 
   def test_wrk
     %w[/hello /parts].each do |path|
-      output = program("wrk", "-t", "1", "-c", "20", "-d", "1s", "--timeout", "60s", plain(path))
+      output = program("wrk", "-t", "1", "-c", "20", "-d", "2s", "--timeout", "60s", plain(path))
       assert_match(/[1-9]\d* requests in/, output)
       refute_match(/Socket errors|Non-2xx/, output)
     end

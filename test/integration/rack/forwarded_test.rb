@@ -68,7 +68,7 @@ class ForwardedTest < RackCase
 
   def proxy(name, port, **options)
     skip "#{name} is not installed" unless ProxyProcess.find(name)
-    ProxyProcess.new(name, port, **options).tap { |proxy| @proxies << proxy }
+    ProxyProcess.new(name, port, patience: "30s", **options).tap { |proxy| @proxies << proxy }
   end
 
   # @return [Array<String>] KEYS, as the application got them

@@ -25,23 +25,28 @@ class GivesWayTest < RackCase
     @answered
   end
 
-  # Runs a client in a process of its own: one here would need the same GVL. It pauses so long that the server does not
+  # Starts a client in a process of its own: one here would need the same GVL. It pauses so long that the server does not
   # wait for it without releasing the GVL.
-  def run_client(running, begin_by, each)
+  # @return [Proc] lets it go on, and waits for its end
+  def start_client(running, begin_by, each)
     script = <<~RUBY
       require "socket"
       socket = TCPSocket.new("127.0.0.1", #{running.port})
       #{begin_by}
+      $stdout.puts.then { $stdout.flush }
+      $stdin.gets
       #{REQUESTS}.times do
         #{each}
         sleep 0.01
       end
     RUBY
-    IO.popen([RbConfig.ruby, "--disable-gems", "-e", script], &:read)
+    client = IO.popen([RbConfig.ruby, "--disable-gems", "-e", script], "r+")
+    assert_equal "\n", client.gets, "the client is connected"
+    -> { client.puts.then { client.read }.then { client.close } }
   end
 
   def ask(running, path = "/")
-    run_client(running, "", <<~RUBY)
+    start_client(running, "", <<~RUBY)
       socket.write(#{bytes("GET", path).dump})
       nil until socket.gets == "\\r\\n"
       socket.read(2)
@@ -51,7 +56,7 @@ class GivesWayTest < RackCase
   # Sends a message and waits for its answer.
   def chat(running)
     upgrade = WebsocketPeer::HANDSHAKE.sub("%s", "chat").sub("%s", "")
-    run_client(running, <<~RUBY, 'socket.write("\\x81\\x82\\0\\0\\0\\0hi".b); socket.read(4)')
+    start_client(running, <<~RUBY, 'socket.write("\\x81\\x82\\0\\0\\0\\0hi".b); socket.read(4)')
       socket.write(#{upgrade.dump})
       nil until socket.gets == "\\r\\n"
     RUBY
@@ -83,13 +88,14 @@ class GivesWayTest < RackCase
     end
   end
 
-  # Runs the block beside a call that computes. All that it waits for comes before the call gives up.
+  # Calls what the block returns beside a call that computes. All that it waits for comes before the call gives up.
   def beside_a_call_that_computes
     running = start_counting
+    beside = yield running
     client = connect
     client.write(bytes("GET", "/compute"))
     take(@begun, "the call computes")
-    yield running
+    beside.call
     assert_equal REQUESTS.to_s, client.response.body
   end
 
@@ -107,7 +113,7 @@ class GivesWayTest < RackCase
   end
 
   def test_timers
-    beside_a_call_that_computes { Rondo.run_every(10, REQUESTS) { @answered += 1 } }
+    beside_a_call_that_computes { -> { Rondo.run_every(10, REQUESTS) { @answered += 1 } } }
   end
 
   # Ruby drops what is raised while a thread gives way in the wrong manner. In a fiber Timeout ends waits alone.
@@ -118,7 +124,7 @@ class GivesWayTest < RackCase
     client.write(bytes("GET", "/limited"))
     take(@begun, "the call computes")
     @answered = -1_000_000
-    ask(running) until @over
+    ask(running).call until @over
     assert_equal "limit", client.response.body
   end
 end

@@ -212,10 +212,10 @@ class TimeoutsTest < RackCase
   # The kernel reports room when the client has taken a third of a buffer of megabytes.
   def test_a_client_that_reads_slowly_and_steadily_is_not_cut
     skip "what the proxy holds counts as read" if XorProxy.on?
-    running = start(write_timeout_ms: 3_000) { |_env| [200, {}, [SLOW_BODY]] }
+    running = start(write_timeout_ms: 6_000) { |_env| [200, {}, [SLOW_BODY]] }
     client = connect(running).write(bytes("GET", "/", { "Connection" => "close" }))
     read = +""
-    300.times do
+    350.times do
       read << client.socket.readpartial(2_048)
       IO.select(nil, nil, nil, 0.02) # this limits its rate
     end

@@ -58,7 +58,7 @@ class WebsocketClientsTest < Minitest::Test
     %w[nginx haproxy].each do |name|
       define_method("test_#{client}_through_#{name}") do
         skip "#{name} is not installed" unless ProxyProcess.find(name)
-        proxy = ProxyProcess.new(name, server.port)
+        proxy = ProxyProcess.new(name, server.port, patience: "30s")
         assert_equal SEEN, send(client, proxy.url)
       ensure
         proxy&.stop

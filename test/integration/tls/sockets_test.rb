@@ -124,7 +124,7 @@ class TLSProxyProtocolTest < RackCase
 
   def test_haproxy
     skip "haproxy is not installed" unless ProxyProcess.find("haproxy")
-    @proxy = ProxyProcess.new("haproxy", @port, server: "send-proxy-v2 ssl verify none")
+    @proxy = ProxyProcess.new("haproxy", @port, patience: "30s", server: "send-proxy-v2 ssl verify none")
     client = RawClient.new("http://127.0.0.1:#{@proxy.port}")
     @clients << client
     client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -43,22 +43,11 @@ class FailoverCase < StreamsCase
   def begin_publishing
     @pair = [server, server]
     @crowd = Array.new(4) { |index| reader(@pair[index % 2], CHANNEL) }
-    wait_until_heard
+    wait_until_heard(@pair, @crowd)
     @publishers = @pair.each_with_index.map do |each, index|
       Publisher.new("#{index}-") { |message| publish(each, CHANNEL, message) }
     end
     wait_for_progress
-  end
-
-  # All are subscribed, in their workers, too.
-  def wait_until_heard
-    number = 0
-    eventually("everybody hears everybody") do
-      number += 1
-      @pair.each { |each| publish(each, CHANNEL, "warm-#{number}") }
-      @crowd.all? { |each| each.wait(0.1) { each.seen.count("warm-#{number}") == 2 } }
-    end
-    @crowd.each { |each| each.seen.clear }
   end
 
   # One client goes on at the other server. It has read what waited: that may be more than the history has.
