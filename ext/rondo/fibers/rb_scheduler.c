@@ -110,6 +110,7 @@ static void scheduler_free(void *pointer) {
     rd_scheduler *scheduler = pointer;
     if (scheduler->is_open && scheduler->own == NULL) return; /* the process ends */
     release(scheduler);
+    rd_thread_value_free(&scheduler->value);
     if (scheduler->was_open) rd_fibers_free(&scheduler->fibers);
     rd_free(scheduler);
 }
@@ -125,7 +126,8 @@ static void scheduler_mark(void *pointer) {
 
 static size_t scheduler_memory(const void *pointer) {
     const rd_scheduler *scheduler = pointer;
-    return sizeof(*scheduler) + (scheduler->is_open ? rd_fibers_memory(&scheduler->fibers) : 0);
+    return sizeof(*scheduler) + scheduler->value.count * sizeof(VALUE) +
+           (scheduler->is_open ? rd_fibers_memory(&scheduler->fibers) : 0);
 }
 
 static const rb_data_type_t scheduler_type = {
@@ -186,6 +188,7 @@ static VALUE scheduler_initialize(VALUE self) {
     rd_waiters_init(&own->waiters, &own->loop, RD_FIBERS_MOST_WAITERS);
     scheduler->own = own;
     begin(scheduler, &(rd_scheduler_parts){&own_loop, NULL, &own->waiters, wake_loop});
+    rd_thread_value_prepare(self);
     return self;
 }
 
@@ -216,9 +219,7 @@ static VALUE scheduler_waiting(VALUE self) {
 /* ---- the end ---- */
 
 static VALUE end_close(VALUE self) {
-    rd_scheduler *scheduler = get(self);
-    release(scheduler);
-    scheduler->value = (rd_thread_value){NULL, NULL};
+    release(get(self));
     return Qnil;
 }
 
@@ -340,7 +341,4 @@ void rd_init_scheduler(VALUE rondo) {
     rb_define_method(klass, "scheduler_close", scheduler_close, 0);
     rb_define_method(klass, "closed?", scheduler_is_closed, 0);
     rb_define_method(klass, "fiber", scheduler_fiber, -1);
-    /* The first lookup allocates. When a thread closes its scheduler, that would be before its
-     * value is held (rb_thread_value.h). */
-    rb_check_funcall(scheduler_allocate(klass), rb_intern("scheduler_close"), 0, NULL);
 }

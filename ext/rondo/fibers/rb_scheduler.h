@@ -22,7 +22,7 @@ typedef struct rd_scheduler {
     unsigned forks;        /* of this process when it was made */
     VALUE thread;          /* that has its fibers; Qfalse: none yet */
     VALUE reason;          /* `$!` when it was made */
-    rd_thread_value value; /* while it is closed */
+    rd_thread_value value; /* from its close on */
     bool is_open, was_open;
 } rd_scheduler;
 

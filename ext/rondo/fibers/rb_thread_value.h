@@ -10,25 +10,40 @@
 #include <ruby.h>
 #include <ruby/version.h>
 
-/* The part of the stack; empty with both NULL. */
+/* What may be it: a copy of words of the stack. The stack itself may go away: a child that another
+ * thread forks has no such thread. */
 typedef struct rd_thread_value {
-    const VALUE *from, *end;
+    VALUE *words; /* owned; NULL: none */
+    size_t count;
 } rd_thread_value;
 
 #if RUBY_API_VERSION_CODE < 30300
 
-/* From here on this thread's is marked. The caller makes it empty before it returns. */
+/* Looks up once what Ruby calls to close this scheduler. The first lookup for a class allocates,
+ * and that would be before the value is held. */
+void rd_thread_value_prepare(VALUE scheduler);
+
+/* From here on this thread's is marked, until it is freed. */
 void rd_thread_value_hold(rd_thread_value *value);
 
 void rd_thread_value_mark(const rd_thread_value *value);
+void rd_thread_value_free(rd_thread_value *value);
 
 #else
+
+static inline void rd_thread_value_prepare(VALUE scheduler) {
+    (void)scheduler;
+}
 
 static inline void rd_thread_value_hold(rd_thread_value *value) {
     (void)value;
 }
 
 static inline void rd_thread_value_mark(const rd_thread_value *value) {
+    (void)value;
+}
+
+static inline void rd_thread_value_free(rd_thread_value *value) {
     (void)value;
 }
 

@@ -52,6 +52,24 @@ class SchedulerEndsTest < FibersCase
     assert_equal values.keys, [thread.value]
   end
 
+  # Its methods are looked up for the first time then.
+  def test_the_value_of_a_thread_with_a_scheduler_of_an_own_class
+    values = ObjectSpace::WeakMap.new
+    own = Class.new(Rondo::Scheduler)
+    thread = Thread.new do
+      Fiber.set_scheduler(own.new)
+      Object.new.tap do |value|
+        values[value] = true
+        GC.stress = true
+      end
+    end
+    thread.join
+    GC.stress = false
+    assert_equal values.keys, [thread.value]
+  ensure
+    GC.stress = false
+  end
+
   # ---- limits of time ----
 
   def spend(seconds)
@@ -154,6 +172,24 @@ class SchedulerEndsTest < FibersCase
       Fiber.set_scheduler(nil)
     end
     assert_equal [:ended], seen
+  end
+
+  # One fiber raises something else when all are told to end. What the other one was told is not kept.
+  def test_a_fiber_that_was_told_to_end_when_another_one_raised
+    run_fibers do |scheduler|
+      Fiber.schedule do
+        sleep
+      rescue Rondo::Scheduler::Stopped
+        raise "other"
+      end
+      told = Fiber.schedule { sleep }
+      assert_raises(ArgumentError) do
+        raise ArgumentError
+      ensure # all are told to end, because an exception is on its way
+        assert_raises(RuntimeError) { scheduler.close }
+      end
+      assert_raises(Rondo::Error) { told.transfer }
+    end
   end
 
   def test_a_scheduler_of_another_thread
