@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "open3"
 require "rondo"
 require "stringio"
 require "timeout"
@@ -37,6 +38,29 @@ class TasksTest < Minitest::Test
 
   def now_ms
     Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond)
+  end
+
+  # The server's objects are younger than the task, so a minor collection finds them only by a write barrier. Ruby looks
+  # for those that are missing, and ends the process.
+  OLD_TASK = <<~RUBY
+    begun = Queue.new
+    task = Rondo.run_after(60_000) { begun }
+    Rondo.run { begun << true }
+    5.times { GC.start }
+    GC.disable
+    server = Rondo::Server.new(->(_env) { [200, {}, []] }, environment: "test")
+    server.listen("tcp://127.0.0.1:0")
+    thread = Thread.new { server.run }
+    begun.pop
+    GC.verify_internal_consistency
+    server.stop
+    thread.join
+    puts "consistent"
+  RUBY
+
+  def test_a_task_that_is_older_than_its_server
+    output, = Open3.capture2e(RbConfig.ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-rrondo", "-e", OLD_TASK)
+    assert_equal "consistent\n", output
   end
 
   def test_tasks_run_on_application_threads_in_order

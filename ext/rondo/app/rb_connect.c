@@ -178,9 +178,12 @@ static VALUE client_subprotocol(VALUE self) {
     rd_slice offered, name;
     unsigned left = chosen(client);
     if (left == 0) return Qnil;
-    split(client->env, &offered);
+    VALUE place = client->env;
+    split(place, &offered);
     while (left > 0 && rd_field_next_element(&offered, &name)) left--;
-    return left > 0 ? Qnil : rb_utf8_str_new(name.ptr, (long)name.len);
+    VALUE chosen_name = left > 0 ? Qnil : rb_utf8_str_new(name.ptr, (long)name.len);
+    RB_GC_GUARD(place); /* the name is in it: it may be moved if the stack does not have it */
+    return chosen_name;
 }
 
 void rd_init_client_connect(VALUE cClient) {

@@ -104,6 +104,7 @@ static void begin(rd_binding *binding, VALUE self) {
     keep(binding, self, block);
     rd_binding_ref(binding);
     block->binding = binding;
+    RB_OBJ_WRITTEN(self, Qundef, binding->self);
     rd_lock(binding);
     rd_tasks_add(&binding->server->tasks, &block->task, rd_clock_ns());
     const bool is_over = block->task.state == RD_TASK_OVER;

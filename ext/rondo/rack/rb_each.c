@@ -22,6 +22,12 @@ typedef struct rd_each {
     VALUE fiber;   /* only this fiber can break out of `each`; compared while it runs */
 } rd_each;
 
+/* Does not move: it is compared. */
+static void each_mark(void *pointer) {
+    const rd_each *each = pointer;
+    rb_gc_mark(each->fiber);
+}
+
 static void each_free(void *pointer) {
     rd_each *each = pointer;
     rd_binding_unref(each->binding);
@@ -30,7 +36,7 @@ static void each_free(void *pointer) {
 
 static const rb_data_type_t each_type = {
     .wrap_struct_name = "Rondo body",
-    .function = {.dfree = each_free},
+    .function = {.dmark = each_mark, .dfree = each_free},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 

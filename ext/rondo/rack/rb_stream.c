@@ -27,6 +27,8 @@ static VALUE cStream;
 static void stream_mark(void *pointer) {
     rd_stream *stream = pointer;
     rb_gc_mark(stream->input);
+    /* The binding's objects live as long as the server, and a stream may outlive the server. */
+    if (stream->binding != NULL) rb_gc_mark(stream->binding->self);
     if (stream->call != &stream->own) return;
     const rd_call *call = stream->call;
     const VALUE held[] = {call->env,         call->input,         call->connection,
