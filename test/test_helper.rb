@@ -5,6 +5,7 @@
 #
 #   full    a full mark at every allocation, moving what may be moved (some ms each)
 #   minor   a minor collection at every allocation, a full one with compaction after every test
+#   never   none for a tenth of a second, then Ruby looks for write barriers that are missing
 # SPDX-License-Identifier: MIT
 
 before = $LOAD_PATH.dup
@@ -42,6 +43,21 @@ if ENV["RONDO_TEST_XOR"]&.start_with?("http2")
   HTTP2Exclusions.begin
 end
 
+# Old objects get young ones, and no collection makes those old. Where a write barrier is missing, Ruby ends the process.
+module CheckedBarriers
+  def self.begin
+    Thread.new do
+      loop do
+        GC.enable
+        4.times { GC.start } # all that is there is old now
+        GC.disable
+        sleep rand(0.03..0.15)
+        GC.verify_internal_consistency
+      end
+    end
+  end
+end
+
 # Collects while a test runs.
 module StressedCollection
   MINOR_ONLY = 1 # a bit of GC.stress=: no major collections
@@ -60,4 +76,7 @@ module StressedCollection
   end
 end
 
-Minitest::Test.prepend(StressedCollection) if ENV["RONDO_TEST_GC"]
+case ENV.fetch("RONDO_TEST_GC", nil)
+when "never" then CheckedBarriers.begin
+when String then Minitest::Test.prepend(StressedCollection)
+end
