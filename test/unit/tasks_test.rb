@@ -63,6 +63,40 @@ class TasksTest < Minitest::Test
     assert_equal "consistent\n", output
   end
 
+  # The server waits for its block for a second, and forgets the task. Memory that is freed is overwritten.
+  TASK_THAT_GOES_ON = <<~RUBY
+    begun, go_on, ended = Array.new(3) { Queue.new }
+    ask = lambda do
+      Rondo.run do
+        begun << true
+        sleep
+      ensure
+        go_on.pop
+        ended << Thread.current
+      end
+      nil
+    end
+    ask.call
+    server = Rondo::Server.new(->(_env) { [200, {}, []] }, environment: "test", log: Rondo::Logger.new(io: $stderr))
+    server.listen("tcp://127.0.0.1:0")
+    main = Thread.current
+    Thread.new { begun.pop && main.raise(Interrupt, "") }
+    begin
+      server.run
+    rescue Interrupt
+      spin = ->(left) { left.zero? ? GC.start : spin.call(left - 1) }
+      3.times { spin.call(500) }
+      go_on << true
+      ended.pop.join
+      puts "alive"
+    end
+  RUBY
+
+  def test_a_task_that_goes_on_when_its_server_has_ended
+    output, = Open3.capture2({ "MALLOC_PERTURB_" => "165" }, RbConfig.ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-rrondo", "-e", TASK_THAT_GOES_ON)
+    assert_equal "alive\n", output
+  end
+
   def test_tasks_run_on_application_threads_in_order
     serve(max_threads: 1) do
       100.times { |n| Rondo.run { @done << [n, Thread.current.name] } }

@@ -164,7 +164,7 @@ void rd_task_end_all(rd_binding *binding) {
 
 /* ---- on the threads of the application ---- */
 
-static VALUE object_of(const rd_binding *binding, const rd_task *task) {
+VALUE rd_task_object(const rd_binding *binding, const rd_task *task) {
     const rd_block *block = RD_CONTAINER(task, const rd_block, task);
     return RARRAY_AREF(binding->tasks.objects, block->index);
 }
@@ -172,7 +172,7 @@ static VALUE object_of(const rd_binding *binding, const rd_task *task) {
 rd_task *rd_task_next(rd_binding *binding, rd_task *before, bool goes_on) {
     rd_server *server = binding->server;
     rd_block *block = before == NULL ? NULL : RD_CONTAINER(before, rd_block, task);
-    VALUE self = block != NULL && block->is_kept ? object_of(binding, before) : Qnil;
+    VALUE self = block != NULL && block->is_kept ? rd_task_object(binding, before) : Qnil;
     rd_lock(binding);
     const uint64_t now_ns = rd_clock_ns();
     const bool is_over = before != NULL && !rd_tasks_give_back(&server->tasks, before, now_ns);

@@ -18,6 +18,9 @@ void rd_task_end_all(rd_binding *binding);
  * none for this thread in this turn, or `goes_on` is false. */
 rd_task *rd_task_next(rd_binding *binding, rd_task *before, bool goes_on);
 
+/* Its Rondo::Task. Who runs it keeps that until it is given back: a server that ends forgets it. */
+VALUE rd_task_object(const rd_binding *binding, const rd_task *task);
+
 /* Calls the block, and reports what it raises. Returns the state of a Thread#kill, or 0. */
 int rd_task_run(rd_binding *binding, const rd_task *task);
 

@@ -57,6 +57,7 @@ void rd_complete(rd_call *call) {
 
 void rd_complete_and_unref(rd_call *call) {
     rd_complete(call);
+    if (rd_is_forked(call->binding)) return; /* in a callback: the request is the parent's */
     rd_lock(call->binding);
     rd_request_unref(call->request);
     rd_server_write_scores(call->binding->server); /* no turn may follow for long */

@@ -18,6 +18,7 @@
 static VALUE cConnection;
 static rb_alloc_func_t allocate; /* that of Object: every request has such an object */
 static ID id_io;                 /* after a hijack */
+static VALUE never;              /* no interrupts: an argument of Thread.handle_interrupt */
 
 VALUE rd_connection_new(void) {
     return allocate(cConnection);
@@ -32,7 +33,8 @@ rd_call *rd_connection_call(VALUE self) {
 }
 
 typedef struct rd_detached {
-    int fd;
+    int fd;   /* -1: the IO has it */
+    VALUE io; /* Qnil: there is none yet */
     rd_buffer rest;
 } rd_detached;
 
@@ -43,18 +45,26 @@ static bool is_unix(int fd) {
     return getsockname(fd, (struct sockaddr *)&bound, &len) == 0 && bound.ss_family == AF_UNIX;
 }
 
-static VALUE wrap_descriptor(VALUE argument) {
+static VALUE make_io(RB_BLOCK_CALL_FUNC_ARGLIST(unused, argument)) {
     rd_detached *detached = (rd_detached *)argument;
     VALUE socket = rb_path2class(is_unix(detached->fd) ? "UNIXSocket" : "TCPSocket");
-    VALUE io = rb_funcall(socket, rd_id.for_fd, 1, INT2NUM(detached->fd));
+    detached->io = rb_funcall(socket, rd_id.for_fd, 1, INT2NUM(detached->fd));
     detached->fd = -1;
+    return Qnil;
+}
+
+/* What is raised in this thread when `for_fd` returns would leave an IO that nobody knows, and that
+ * closes the descriptor a second time when it is collected. */
+static VALUE wrap_descriptor(VALUE argument) {
+    rd_detached *detached = (rd_detached *)argument;
+    rb_block_call(rb_cThread, rb_intern("handle_interrupt"), 1, &never, make_io, argument);
     size_t len = rd_buffer_len(&detached->rest);
     if (len > 0) {
         /* The application first reads the bytes that were read ahead. */
         VALUE ahead = rb_str_new(rd_buffer_ptr(&detached->rest), (long)len);
-        rb_funcall(io, rd_id.ungetbyte, 1, ahead);
+        rb_funcall(detached->io, rd_id.ungetbyte, 1, ahead);
     }
-    return io;
+    return Qnil;
 }
 
 VALUE rd_connection_detach(rd_call *call) {
@@ -63,7 +73,7 @@ VALUE rd_connection_detach(rd_call *call) {
     if (call->request->conn != NULL) call->request->conn->notify_drained = true;
     rd_unlock(call->binding);
     rd_wait_until(call->binding, call->request, rd_has_sent_all);
-    rd_detached detached = {.fd = -1};
+    rd_detached detached = {.fd = -1, .io = Qnil};
     rd_lock(call->binding);
     int fd = call->request->responder->detach(call->request, &detached.rest);
     rd_unlock(call->binding);
@@ -71,13 +81,17 @@ VALUE rd_connection_detach(rd_call *call) {
     detached.fd = fd;
     call->state.done = true;
     int state = 0;
-    VALUE io = rb_protect(wrap_descriptor, (VALUE)&detached, &state);
+    rb_protect(wrap_descriptor, (VALUE)&detached, &state);
     rd_buffer_clear(&detached.rest);
     if (state != 0) {
+        VALUE error = rb_errinfo();
+        int ignored = 0;
         if (detached.fd >= 0) close(detached.fd);
+        if (!NIL_P(detached.io)) rb_protect(rb_io_close, detached.io, &ignored);
+        if (rb_obj_is_kind_of(error, rb_eException)) rb_set_errinfo(error);
         rb_jump_tag(state);
     }
-    return io;
+    return detached.io;
 }
 
 bool rd_connection_is_takeable(const rd_call *call) {
@@ -164,6 +178,10 @@ static VALUE connection_inspect(VALUE self) {
  * The object in rack.hijack. */
 void rd_init_connection(VALUE rondo) {
     id_io = rb_intern("io");
+    never = rb_hash_new();
+    rb_hash_aset(never, rb_cObject, ID2SYM(rb_intern("never")));
+    rb_obj_freeze(never);
+    rb_gc_register_mark_object(never);
     cConnection = rb_define_class_under(rondo, "Connection", rb_cObject);
     allocate = rb_get_alloc_func(cConnection);
     rb_undef_alloc_func(cConnection);

@@ -338,6 +338,7 @@ static void free_visits(rd_list *visits) {
 /* Where a fiber waits, it gets the exception; what it does for its end may wait again. */
 static VALUE let_end(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
+    rd_gvl_check_interrupts(); /* the thread does not sleep while one waits */
     rd_fiber_calls_go_on(runner, false);
     return Qnil;
 }
@@ -351,7 +352,8 @@ static void report_left(rd_runner *runner) {
     rd_report_error(runner->binding, error, Qnil);
 }
 
-static void end_all(rd_runner *runner) {
+static VALUE end_all(VALUE argument) {
+    rd_runner *runner = (rd_runner *)argument;
     const uint64_t until_ns = rd_clock_ns() + END_PATIENCE_NS;
     rd_fibers_begin_hub(runner->fibers);
     rd_fibers_raise_all(runner->fibers, rb_exc_new_cstr(rd_scheduler_stopped(), "the thread ends"));
@@ -360,8 +362,21 @@ static void end_all(rd_runner *runner) {
         if (!rd_fibers_can_run(runner->fibers)) rd_fiber_calls_sleep(runner, until(until_ns));
         rb_protect(let_end, (VALUE)runner, &state);
         if (state != 0) report_left(runner);
-        if (rd_is_forked(runner->binding)) return;
+        if (rd_is_forked(runner->binding)) break;
     }
+    return Qnil;
+}
+
+static VALUE forget_scheduler(VALUE unused) {
+    (void)unused;
+    return rb_fiber_scheduler_set(Qnil);
+}
+
+/* The thread ends, so what is raised in it now has nobody else to end. */
+static void call_at_the_end(VALUE (*call)(VALUE argument), rd_runner *runner) {
+    int state = 0;
+    rb_protect(call, (VALUE)runner, &state);
+    if (state != 0) report_left(runner);
 }
 
 /* A fiber that does not end keeps its stack, and the server: both may know each other. */
@@ -371,9 +386,10 @@ RD_APART static void leave_behind(rd_runner *runner) {
 
 bool rd_fiber_calls_end(rd_runner *runner) {
     if (runner->own == NULL) return true;
-    if (!rd_is_forked(runner->binding) && !rd_fiber_calls_are_over(runner)) end_all(runner);
+    if (!rd_is_forked(runner->binding) && !rd_fiber_calls_are_over(runner))
+        call_at_the_end(end_all, runner);
     rd_fibers_stop_hub(runner->fibers);
-    rb_fiber_scheduler_set(Qnil);
+    call_at_the_end(forget_scheduler, runner);
     if (!rd_is_forked(runner->binding) && !rd_fiber_calls_are_over(runner)) {
         leave_behind(runner);
         return false;

@@ -77,14 +77,17 @@ static bool serve_events(rd_visit *visit, int *killed) {
 RD_APART static bool serve_tasks(rd_visit *visit, int *killed) {
     rd_binding *binding = visit->runner->binding;
     rd_task *task = NULL;
+    volatile VALUE object = Qnil; /* also while the next one is taken, which gives this one back */
     bool runs = may_run(visit);
     while ((task = rd_task_next(binding, task, runs)) != NULL) {
+        object = rd_task_object(binding, task);
         rd_pool_enter(visit, NULL);
         *killed = rd_task_run(binding, task);
         if (rd_is_forked(binding)) return false;
         rd_pool_leave(visit);
         runs = goes_on(visit, *killed);
     }
+    (void)object;
     return runs;
 }
 

@@ -53,6 +53,30 @@ class RackHijackTest < RackCase
     assert take(same)
   end
 
+  class Late < StandardError; end
+
+  # It comes when `for_fd` returns. The number of the descriptor must be free then: somebody else gets it.
+  def test_what_is_raised_when_the_io_is_there
+    victims = Queue.new
+    client = serve(lint: false) do |env|
+      thread = Thread.current
+      trace = TracePoint.new(:c_return) do |point|
+        next unless point.method_id == :for_fd && Thread.current == thread
+        trace.disable
+        Thread.new { thread.raise(Late) }.join
+      end
+      trace.enable { env["rack.hijack"].call }
+    rescue Late
+      victims << IO.pipe
+      [200, {}, []]
+    end
+    client.write(bytes("GET", "/"))
+    victim = take(victims).first
+    assert_equal "", client.read_all
+    5.times { GC.start }
+    assert_predicate victim.stat, :pipe?
+  end
+
   def test_bytes_that_were_read_ahead_come_first
     client = hijacking do |io|
       io.write(io.gets + io.read(5) + io.readpartial(100))

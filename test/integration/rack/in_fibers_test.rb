@@ -410,6 +410,30 @@ class InFibersTest < RackCase
     assert_equal 3, ended.size
   end
 
+  # It comes while a fiber's `ensure` clause waits. Another thread takes over.
+  def test_an_exception_for_a_thread_that_ends
+    threads, ends = Array.new(2) { Queue.new }
+    running = serve_with_fibers do |env|
+      next [200, {}, ["quick"]] if env["PATH_INFO"] == "/quick"
+      begin
+        threads << Thread.current
+        Queue.new.pop
+      ensure
+        ends << true
+        @gate.pop
+      end
+    end
+    ask(1, "/")
+    thread = take(threads).tap(&:kill)
+    take(ends)
+    thread.raise("late")
+    Thread.pass while thread.pending_interrupt?
+    @gate << true
+    assert_equal "quick", get(connect(running), "/quick").body
+    refute thread.join(PATIENCE).alive?
+    eventually("it is logged") { log.include?("late") }
+  end
+
   def test_a_scheduler_of_the_application_stays
     scheduler = Rondo::Scheduler.new
     start(lint: false, fibers: 10, max_threads: 1, thread_start: -> { Fiber.set_scheduler(scheduler) }) do
