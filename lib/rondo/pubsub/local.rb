@@ -208,6 +208,7 @@ module Rondo
       private
 
       def join(core)
+        forget_parent unless [nil, Process.pid].include?(@joined)
         @mutex.synchronize do
           @cores += [core]
           @joined = Process.pid
@@ -215,6 +216,16 @@ module Rondo
           watch(core)
           @subscriptions.each_value { |subscription| establish(core, subscription) }
         end
+      end
+
+      # A child that the application has forked: what the servers of its parent are interested in is not its own.
+      def forget_parent
+        @mutex.synchronize do
+          @cores = []
+          [@interests, @watches].each(&:clear)
+          @subscriptions.each_value { |subscription| subscription.keys.clear }
+        end
+        @told.each_key { |engine| reset(engine) }
       end
 
       def release(core)

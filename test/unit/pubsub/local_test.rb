@@ -4,6 +4,7 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "open3"
 require "rondo"
 
 class PubsubLocalTest < Minitest::Test
@@ -60,6 +61,47 @@ class PubsubLocalTest < Minitest::Test
 
   def teardown
     P.detach(@engine)
+  end
+
+  # A child that the application forks, and that runs a server of its own.
+  FORKED = <<~RUBY
+    class Told < Rondo::PubSub::Engine
+      def subscribe(channel, _pattern)
+        $stdout.syswrite("\#{Process.pid == ROOT ? "parent" : "child"} \#{channel}\\n")
+        TOLD << channel
+      end
+
+      def unsubscribe(*) = nil
+      def publish(*) = true
+    end
+
+    ROOT = Process.pid
+    TOLD = Queue.new
+    Rondo::PubSub.attach(Told.new)
+    Rondo.subscribe("x") { nil }
+
+    def serve
+      server = Rondo::Server.new(->(_env) { [200, {}, []] }, environment: "test", log: Rondo::Logger.new(io: $stderr))
+      server.listen("tcp://127.0.0.1:0")
+      thread = Thread.new { server.run }
+      Timeout.timeout(60) { TOLD.pop }
+      yield
+      server.stop
+      thread.join
+    end
+
+    serve do
+      child = fork do
+        serve { nil }
+        exit!(0)
+      end
+      Process.wait(child)
+    end
+  RUBY
+
+  def test_the_server_of_a_forked_child_has_interests_of_its_own
+    output, = Open3.capture2(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}", "-rrondo", "-rtimeout", "-e", FORKED)
+    assert_equal "parent x\nchild x\n", output
   end
 
   def test_a_subscriber_that_comes_as_the_last_one_of_another_server_goes
