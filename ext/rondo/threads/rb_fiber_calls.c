@@ -372,7 +372,7 @@ static VALUE forget_scheduler(VALUE unused) {
     return rb_fiber_scheduler_set(Qnil);
 }
 
-/* The thread ends, so what is raised in it now has nobody else to end. */
+/* What is raised in the thread now has nothing left to end. It is reported. */
 static void call_at_the_end(VALUE (*call)(VALUE argument), rd_runner *runner) {
     int state = 0;
     rb_protect(call, (VALUE)runner, &state);

@@ -77,7 +77,7 @@ static bool serve_events(rd_visit *visit, int *killed) {
 RD_APART static bool serve_tasks(rd_visit *visit, int *killed) {
     rd_binding *binding = visit->runner->binding;
     rd_task *task = NULL;
-    volatile VALUE object = Qnil; /* also while the next one is taken, which gives this one back */
+    volatile VALUE object = Qnil; /* until the next one is taken, which gives this one back */
     bool runs = may_run(visit);
     while ((task = rd_task_next(binding, task, runs)) != NULL) {
         object = rd_task_object(binding, task);
