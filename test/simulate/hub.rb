@@ -41,7 +41,7 @@ module Simulate
       @engines += 1
       @loading = nil
       @to_engine.clear
-      @topics.each_key { |channel| @to_engine << [:subscribe, channel, last_of(channel)] }
+      @topics.each_key { |channel| @to_engine << [:subscribe, channel, last_delivered] }
       answer
     end
 
@@ -84,10 +84,7 @@ module Simulate
       forget(channel)
     end
 
-    def last_of(channel)
-      last = @records[channel]&.last_id || 0
-      return last if last.positive?
-
+    def last_delivered
       @engine_id.positive? ? @engine_id : 1
     end
 
@@ -149,6 +146,7 @@ module Simulate
         @engine_id = id if id > @engine_id
         add(channel, id, text)
       end
+      @engine_id = known if topic && known > @engine_id
     end
 
     # ---- replays ----

@@ -67,10 +67,17 @@ static void save_link(saving *self, rd_conn *conn) {
     rd_hub_each_replay(&state->link, save_frame, self);
 }
 
+/* Only of an engine with streams: an older program, which does not know this frame, has none. */
+static void save_engine_id(saving *self, const rd_hub *hub) {
+    if (!hub->has_streams || hub->engine_id == 0) return;
+    save_frame(self, &(rd_relay_frame){.type = RD_RELAY_SAVED_ENGINE, .id = hub->engine_id});
+}
+
 int rd_hub_thread_save(rd_hub_thread *thread, int fd) {
     saving self = {.fd = fd};
     rd_loop_lock(&thread->loop);
     rd_history_save(&thread->hub.history, save_frame, &self);
+    save_engine_id(&self, &thread->hub);
     rd_hub_each_unclaimed(&thread->hub, save_frame, &self);
     RD_EACH_HUB_CONN(thread, conn, node) {
         if (rd_hub_conn_of(conn)->link.kind == RD_HUB_WORKER) save_link(&self, conn);
@@ -124,11 +131,14 @@ static bool restore_of_link(restoring *self, const rd_relay_frame *frame) {
 static bool restore_frame(restoring *self, const rd_relay_frame *frame) {
     if (frame->type == RD_RELAY_SAVED_LINK) return restore_link(self, frame);
     if (self->conn != NULL) return restore_of_link(self, frame);
+    rd_hub *hub = &self->thread->hub;
     if (frame->flags & RD_RELAY_ENGINE) {
-        rd_hub_publish(&self->thread->hub, frame);
+        rd_hub_publish(hub, frame);
+    } else if (frame->type == RD_RELAY_SAVED_ENGINE) {
+        hub->engine_id = frame->id;
     } else {
-        rd_history_restore(&self->thread->hub.history, frame);
-        self->thread->hub.engine_id = self->thread->hub.history.last_id;
+        rd_history_restore(&hub->history, frame);
+        hub->engine_id = hub->history.last_id; /* until SAVED_ENGINE comes, if it does */
     }
     return true;
 }

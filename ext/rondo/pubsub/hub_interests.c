@@ -136,17 +136,16 @@ void rd_hub_each_interest(const rd_hub_link *link, rd_history_emit *emit, void *
     }
 }
 
-/* The last message that was delivered here; the ids of an engine ascend over all channels. */
-static uint64_t last_of(const rd_hub *hub, rd_slice name) {
-    const uint64_t last = rd_history_last_of(&hub->history, name);
-    if (last != 0) return last;
+/* The last message that was delivered here; the ids of an engine ascend over all channels. The
+ * floor of a copy is none of these ids: it may be a time at which the engine gave none yet. */
+static uint64_t last_delivered(const rd_hub *hub) {
     return hub->engine_id != 0 ? hub->engine_id : FROM_NOW;
 }
 
 static void send_topics(rd_hub *hub, const rd_list *list) {
     for (rd_list *node = list->next; node != list; node = node->next) {
         const rd_hub_topic *topic = RD_CONTAINER(node, rd_hub_topic, in_all);
-        send_to_engine(hub, topic, true, last_of(hub, topic->in_map.name));
+        send_to_engine(hub, topic, true, last_delivered(hub));
     }
 }
 

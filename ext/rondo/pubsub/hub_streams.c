@@ -93,6 +93,7 @@ int rd_hub_load_end(rd_hub *hub) {
     rd_hub_topic *loaded = hub->loading;
     hub->loading = NULL;
     if (loaded == NULL) return 0;
+    if (hub->engine_id < loaded->known) hub->engine_id = loaded->known;
     loaded->asked = 0;
     loaded->loads++;
     rd_hub_recall(hub, loaded);

@@ -63,6 +63,7 @@ static const shape shapes[RD_RELAY_TYPE_END] = {
     [RD_RELAY_SAVED_INPUT] = {0, false, 1, RD_RELAY_PAYLOAD_MAX},
     [RD_RELAY_SAVED_OUTPUT] = {0, false, 1, RD_RELAY_PAYLOAD_MAX},
     [RD_RELAY_REPLAY_WAITS] = {0, true, 0, RD_RELAY_NOTE_MAX},
+    [RD_RELAY_SAVED_ENGINE] = {0, false, 0, 0},
 };
 
 static int check(const head *head, uint32_t payload_max) {
@@ -84,7 +85,9 @@ static int check(const head *head, uint32_t payload_max) {
 }
 
 static int check_read(const rd_relay_reader *reader, const head *head) {
-    const bool is_saved = head->type >= RD_RELAY_SAVED_TIME && head->type <= RD_RELAY_SAVED_OUTPUT;
+    const bool is_saved =
+        (head->type >= RD_RELAY_SAVED_TIME && head->type <= RD_RELAY_SAVED_OUTPUT) ||
+        head->type == RD_RELAY_SAVED_ENGINE;
     if (is_saved && !reader->takes_saved) return RD_ERR_RELAY_TYPE;
     return check(head, reader->payload_max);
 }

@@ -56,6 +56,8 @@ typedef enum rd_relay_type {
 
     RD_RELAY_REPLAY_WAITS, /* channel, note: the answer waits for the engine, others may overtake it
                             */
+    RD_RELAY_SAVED_ENGINE, /* as SAVED_: id: the highest one of the engine. Older versions know no
+                            * such frame */
     RD_RELAY_TYPE_END
 } rd_relay_type;
 

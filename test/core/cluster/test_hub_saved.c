@@ -100,6 +100,56 @@ static void test_another_one_goes_on(void) {
     finish();
 }
 
+/* What a new engine is told of a channel: the rule, then after which message it goes on. */
+static void check_goes_on(worker *engine, uint64_t after) {
+    rd_relay_frame frame;
+    join_as(engine, RD_HUB_STREAMS);
+    CHECK(hear(engine, &frame) && frame.type == RD_RELAY_KEEP);
+    CHECK(hear(engine, &frame) && frame.type == RD_RELAY_SUBSCRIBE && frame.id == after);
+}
+
+static void begin_kept(void) {
+    begin(1);
+    CHECK_INT(rd_hub_thread_keep(hub, text("news"), false, (rd_relay_terms){10, 0, 0}), 0);
+    subscribe(&workers[0], "news");
+    settle(&workers[0], "news");
+}
+
+/* The clock of the engine may be far behind the one here. */
+static void test_the_ids_of_the_engine_go_on(void) {
+    const int file = memfd_create("hub", MFD_CLOEXEC);
+    begin_kept();
+    check_goes_on(&workers[1], 1);
+    say(&workers[1], RD_RELAY_PUBLISH, 0, "news", text("one"), 70);
+    check_message(&workers[0], "news", "one");
+    for (int change = 0; change < 2; change++) {
+        go(&workers[1]);
+        rd_hub_thread_remove(hub, workers[1].number);
+        replace_hub(file);
+        check_goes_on(&workers[1], 70);
+    }
+    close(file);
+    finish();
+}
+
+/* It has no id of the engine. The last one of all is never too low. */
+static void test_a_file_of_an_older_version(void) {
+    static const char forgotten[8];
+    const rd_relay_frame ids = {RD_RELAY_SAVED_IDS, 0, 99, {NULL, 0}, {forgotten, 8}};
+    const int file = memfd_create("hub", MFD_CLOEXEC);
+    rd_buffer saved = {0};
+    CHECK_INT(rd_relay_write(&ids, RD_RELAY_PAYLOAD_MAX, &saved), 0);
+    CHECK_INT(write(file, rd_buffer_ptr(&saved), rd_buffer_len(&saved)), rd_buffer_len(&saved));
+    rd_buffer_clear(&saved);
+    begin_kept();
+    rd_hub_thread_stop(hub);
+    CHECK_INT(rd_hub_thread_restore(hub, file), 0);
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+    check_goes_on(&workers[1], 99);
+    close(file);
+    finish();
+}
+
 static void test_a_file_that_is_none(void) {
     const int file = memfd_create("hub", MFD_CLOEXEC);
     begin(0);
@@ -113,6 +163,8 @@ static void test_a_file_that_is_none(void) {
 
 int main(void) {
     test_another_one_goes_on();
+    test_the_ids_of_the_engine_go_on();
+    test_a_file_of_an_older_version();
     test_a_file_that_is_none();
     return check_summary();
 }

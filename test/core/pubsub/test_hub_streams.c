@@ -311,6 +311,20 @@ static void test_the_next_engine_goes_on_after_the_last_message(void) {
     finish();
 }
 
+/* The floor of a copy may be a time at which the engine has not given any id yet. */
+static void test_the_next_engine_goes_on_at_what_the_copy_knew(void) {
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 0);
+    begin_copy("ka", 90, 40);
+    end_copy("ka");
+    answer_all();
+    rd_hub_leave(&hub, &links[ENGINE]);
+    said[ENGINE][0] = '\0';
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    check_said(ENGINE, "keep k*  #1;sub ka  #40;");
+    finish();
+}
+
 static void test_what_no_engine_says(void) {
     begin();
     CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_END, 0, "ka", "", 0), RD_ERR_RELAY_TYPE);
@@ -334,6 +348,7 @@ int main(void) {
     test_what_waits_for_the_engine_is_set_aside();
     test_a_copy_ends_with_the_last_subscriber();
     test_the_next_engine_goes_on_after_the_last_message();
+    test_the_next_engine_goes_on_at_what_the_copy_knew();
     test_what_no_engine_says();
     return check_summary();
 }

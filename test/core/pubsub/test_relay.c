@@ -171,6 +171,10 @@ static void test_saved_frames(void) {
     CHECK(frame.id == 7 && frame.channel.len == 0 && frame.payload.len == 8);
     rd_relay_reader_clear(&reader);
     rd_buffer_clear(&out);
+    const rd_relay_frame engine = {RD_RELAY_SAVED_ENGINE, 0, 7, {NULL, 0}, {NULL, 0}};
+    CHECK_INT(rd_relay_write(&engine, PAYLOAD_MAX, &out), 0);
+    check_refused(rd_buffer_ptr(&out), RD_ERR_RELAY_TYPE);
+    rd_buffer_clear(&out);
 }
 
 /* Those without a limit of bytes are as older versions write and read them. */

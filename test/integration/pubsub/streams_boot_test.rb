@@ -117,6 +117,22 @@ class StreamsBootTest < StreamsCase
     assert_equal 0, back.resets
   end
 
+  # What is known of a channel without messages is a time, above the last id that Redis gave.
+  def test_a_restart_when_nothing_was_published_for_days
+    days_ago = ((Time.now.to_i - (3 * 86_400)) * 1_000_000).to_s
+    %w[begin clock].each { |key| @redis.cli("SET", "{rondo}:#{key}", days_ago) }
+    a = server
+    client = reader(a, "kept:x", after: days_ago)
+    wait_for_subscribers("kept:x", 1)
+    client.read_until { client.resets == 1 }
+    from = a.log.bytesize
+    a.signal("USR2")
+    a.wait_for_log(/Worker 1 .* phase: 1/, from: from)
+    @redis.cli("CLIENT", "KILL", "TYPE", "normal") # what is known is compared on each connection
+    a.wait_for_log(/is available again/, from: from)
+    assert_equal days_ago, @redis.cli("GET", "{rondo}:begin").strip
+  end
+
   def test_a_wrong_password_and_no_workers_and_a_bad_prefix
     @redis.cli("CONFIG", "SET", "requirepass", "secret")
     write "rondo.rb", "redis_required\n"
