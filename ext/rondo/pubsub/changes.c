@@ -42,22 +42,21 @@ static rd_change *find(rd_changes *changes, rd_slice name, bool is_pattern) {
     return node == NULL ? NULL : RD_CONTAINER(node, rd_change, in_map);
 }
 
-static void add(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted) {
+static rd_change *add(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted) {
     rd_change *added = rd_alloc(sizeof(*added) + name.len);
     *added = (rd_change){.is_pattern = is_pattern, .is_wanted = is_wanted};
     memcpy(added->name, name.ptr, name.len);
     added->in_map.name = rd_slice_of(added->name, name.len);
     rd_map_add(map_of(changes, is_pattern), &added->in_map);
     rd_list_append(&changes->all, &added->in_all);
+    return added;
 }
 
-void rd_changes_note(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted) {
+rd_change *rd_changes_note(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted) {
     rd_change *found = find(changes, name, is_pattern);
-    if (found == NULL) {
-        add(changes, name, is_pattern, is_wanted);
-    } else if (found->is_wanted != is_wanted) {
-        rd_changes_remove(changes, found);
-    }
+    if (found == NULL) return add(changes, name, is_pattern, is_wanted);
+    if (found->is_wanted != is_wanted) rd_changes_remove(changes, found);
+    return NULL;
 }
 
 void rd_changes_forget(rd_changes *changes, rd_slice name, bool is_pattern) {

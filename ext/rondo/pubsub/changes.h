@@ -12,6 +12,7 @@
 #define RD_PUBSUB_CHANGES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/list.h"
 #include "base/map.h"
@@ -27,6 +28,7 @@ typedef struct rd_change {
     rd_list in_all;
     bool is_pattern;
     bool is_wanted;
+    uint64_t after; /* whoever notes it may say where the other side goes on; at first 0 */
     char name[];
 } rd_change;
 
@@ -40,8 +42,9 @@ static inline bool rd_changes_is_empty(const rd_changes *changes) {
     return rd_list_is_empty(&changes->all);
 }
 
-/* The name is wanted now, or no longer wanted. Called once for each change of that state. */
-void rd_changes_note(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted);
+/* The name is wanted now, or no longer wanted. Called once for each change of that state. Returns
+ * the entry if it is new, valid until it is removed; else NULL. */
+rd_change *rd_changes_note(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted);
 
 /* Drops the entry of a name whose state the other side learns in another way. */
 void rd_changes_forget(rd_changes *changes, rd_slice name, bool is_pattern);

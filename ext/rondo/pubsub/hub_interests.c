@@ -42,7 +42,8 @@ static void send_to_engine(rd_hub *hub, const rd_hub_topic *topic, bool is_wante
         send_interest(hub, name, topic->is_pattern, is_wanted, after)) {
         return;
     }
-    rd_changes_note(&hub->changes, name, topic->is_pattern, is_wanted);
+    rd_change *noted = rd_changes_note(&hub->changes, name, topic->is_pattern, is_wanted);
+    if (noted != NULL) noted->after = after;
 }
 
 void rd_hub_catch_up(rd_hub *hub, unsigned count) {
@@ -50,7 +51,7 @@ void rd_hub_catch_up(rd_hub *hub, unsigned count) {
         rd_change *change = rd_changes_first(&hub->changes);
         if (change == NULL) return;
         if (!send_interest(hub, rd_change_name(change), change->is_pattern, change->is_wanted,
-                           FROM_NOW)) {
+                           change->after)) {
             return;
         }
         rd_changes_remove(&hub->changes, change);

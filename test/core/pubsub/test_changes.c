@@ -47,6 +47,10 @@ static void test_the_last_word_wins(void) {
     rd_changes_note(&changes, text("c"), false, true);
     rd_changes_reset(&changes);
     CHECK_STR(take(), "nothing");
+    rd_change *noted = rd_changes_note(&changes, text("d"), true, true);
+    CHECK(noted == rd_changes_first(&changes) && noted->after == 0);
+    CHECK(rd_changes_note(&changes, text("d"), true, true) == NULL); /* told already */
+    CHECK(rd_changes_note(&changes, text("d"), true, false) == NULL);
     rd_changes_note(&changes, text("d"), true, true);
     rd_changes_clear(&changes);
 }

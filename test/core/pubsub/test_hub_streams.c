@@ -12,6 +12,7 @@ enum { LOG = 4096, WORKER = 0, ENGINE = 1 };
 static rd_hub hub;
 static rd_hub_link links[2];
 static char said[2][LOG];
+static bool is_full; /* the queue of the engine */
 
 static rd_slice text(const char *string) {
     return rd_slice_of(string, strlen(string));
@@ -23,6 +24,7 @@ static bool send_to(rd_hub_link *link, const rd_relay_frame *frame, rd_message *
                                         "?",     "?",   "?",     "?",   "waits"};
     char *log = said[link - links];
     const size_t len = strlen(log);
+    if (is_full && link == &links[ENGINE] && frame->type == RD_RELAY_SUBSCRIBE) return false;
     const bool is_message = frame->type == RD_RELAY_PUBLISH;
     (void)message;
     if (!CHECK(len < LOG - 100)) return false;
@@ -325,6 +327,25 @@ static void test_the_next_engine_goes_on_at_what_the_copy_knew(void) {
     finish();
 }
 
+/* A queue that is full delays what the engine is told, and changes nothing of it. */
+static void test_what_waits_for_the_next_engine_goes_on_there_too(void) {
+    begin();
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "other", "", 0);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 70);
+    rd_hub_leave(&hub, &links[ENGINE]);
+    said[ENGINE][0] = '\0';
+    is_full = true;
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "kb", "", 0);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "two", 80);
+    check_said(ENGINE, "keep k*  #1;");
+    is_full = false;
+    rd_hub_catch_up(&hub, 10);
+    check_said(ENGINE, "sub ka  #70;sub other  #0;sub kb  #1;");
+    finish();
+}
+
 static void test_what_no_engine_says(void) {
     begin();
     CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_END, 0, "ka", "", 0), RD_ERR_RELAY_TYPE);
@@ -349,6 +370,7 @@ int main(void) {
     test_a_copy_ends_with_the_last_subscriber();
     test_the_next_engine_goes_on_after_the_last_message();
     test_the_next_engine_goes_on_at_what_the_copy_knew();
+    test_what_waits_for_the_next_engine_goes_on_there_too();
     test_what_no_engine_says();
     return check_summary();
 }
