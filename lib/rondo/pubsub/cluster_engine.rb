@@ -44,10 +44,14 @@ module Rondo
       @link = (keeps? ? hub_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start(@answers)
     end
 
-    # Messages that are published for it wait in the hub; messages that it already has are sent.
+    # Messages that are published for it wait in the hub; messages that it already has are sent, and their answers go
+    # to the workers. On the thread of the loop, which does not turn any more.
     # @return [void]
     def rest
-      flush if unlink
+      return unless unlink
+
+      flush
+      @answers.send_now(PATIENCE)
     end
 
     # @return [void]

@@ -341,7 +341,23 @@ module Rondo
           @loop.post { send_all } if is_first
         end
 
+        # On the thread of the loop, where it does not turn: all answers that are here. Workers may have to read first.
+        # @param seconds [Numeric] at most
+        # @return [void]
+        def send_now(seconds)
+          limit = now + seconds
+          send_all
+          while now < limit && @mutex.synchronize { @answers.any? }
+            sleep RETRY
+            send_all
+          end
+        end
+
         private
+
+        def now
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
 
         def send_all
           answers = @mutex.synchronize { @answers.dup.tap { @answers.clear } }

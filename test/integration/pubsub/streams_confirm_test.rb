@@ -38,6 +38,26 @@ class StreamsConfirmTest < StreamsCase
     end
   end
 
+  # The master sends what it has, and then becomes another program. Who waits is in a worker that stays until then.
+  def test_an_answer_that_comes_while_the_master_restarts_itself
+    a = server
+    refute_equal "false", ask(a, "kept:x", "before")
+    @redis.freeze_process
+    waiting, plain = %w[kept:x plain].map do |channel|
+      before = unread_bytes
+      asking = Thread.new { ask(a, channel, "meanwhile", "30") }
+      eventually("#{channel} is sent to Redis") { unread_bytes > before }
+      asking
+    end
+    from = a.log.bytesize
+    a.signal("USR2")
+    a.wait_for_log(/^- Restarting\.\.\./, from: from)
+    @redis.thaw
+    assert_match(/\A\d{16}\z/, waiting.value)
+    assert_equal "true", plain.value
+    assert_equal last_id("kept:x"), waiting.value
+  end
+
   # The note that goes along is no part of the message.
   def test_the_largest_message
     write "rondo.rb", "max_publish_bytes 1000"
@@ -82,6 +102,13 @@ class StreamsConfirmTest < StreamsCase
 
   def begin_plain(workers)
     start("-w", workers, "-r", @redis.url)
+  end
+
+  # Bytes that Redis has not read, of all its connections.
+  def unread_bytes
+    File.readlines("/proc/net/tcp").drop(1).map(&:split).sum do |_, own, _, _, queues|
+      own.split(":").last.hex == @redis.port ? queues.split(":").last.hex : 0
+    end
   end
 
   def last_id(channel)

@@ -179,6 +179,26 @@ class ConfirmsTest < Minitest::Test
     [own, other].each(&:close)
   end
 
+  # The master becomes another program: its loop has ended.
+  def test_a_loop_that_does_not_turn_any_more
+    own, other = Rondo::MessageSocket.pair
+    pid = Process.pid + 1
+    routes = Confirms::Routes.new(Rondo::ProcessLoop.new(Rondo::Logger.new(io: @log))) { |asked| own if asked == pid }
+    heard = []
+    reader = Thread.new { heard.concat(other.receive[:answers].split) while heard.size < 5000 }
+    2500.times do |half|
+      routes.answer(format("%<pid>08x%<token>08x", pid: pid, token: half), half)
+      routes.answer(format("%<pid>08x%<token>08x", pid: pid, token: half + 2500), true)
+    end
+    routes.send_now(PATIENCE)
+    assert reader.join(PATIENCE)
+    assert_equal((0...2500).flat_map { |half| ["#{half}:#{half}", "#{half + 2500}:+"] }, heard)
+    routes.send_now(PATIENCE) # nothing is left
+  ensure
+    reader&.kill
+    [own, other].each(&:close)
+  end
+
   def test_the_masters_own_messages_are_answered_there
     wait = Rondo::PubSub.confirms.add(PATIENCE, nil)
     Confirms::Routes.new(nil) { flunk "no worker" }.answer(Rondo::PubSub.confirms.note(wait), 12)

@@ -53,13 +53,15 @@ module Rondo
         @outage.await_no_more
       end
 
-      # Waits for the answers to all that is queued.
+      # Waits for the answers to all that is queued, and until their blocks have been called.
       # @param seconds [Numeric] at most
       # @return [Integer] messages and commands that have not been answered by then; 0 in a child process
       def flush(seconds)
         return 0 unless @pid == Process.pid
 
+        limit = monotonic + seconds
         wait_for(seconds) { @outbox.empty? }
+        wait_for_blocks(limit - monotonic)
         @mutex.synchronize { @outbox.count }
       end
 
@@ -145,16 +147,33 @@ module Rondo
       end
 
       def wait_for(seconds)
-        limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        limit = monotonic + seconds
         @mutex.synchronize do
           until (found = yield)
-            left = limit - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+            left = limit - monotonic
             return false unless left.positive?
 
             @changed.wait(@mutex, left)
           end
           found
         end
+      end
+
+      # A block of its own comes behind all others.
+      def wait_for_blocks(seconds)
+        return if @reader.nil? || @reader == Thread.current
+
+        is_called = false
+        block = lambda do |_|
+          is_called = true
+          @mutex.synchronize { @changed.broadcast }
+        end
+        @replies << [block, nil]
+        wait_for(seconds) { is_called }
+      end
+
+      def monotonic
+        Process.clock_gettime(Process::CLOCK_MONOTONIC)
       end
 
       def drained
