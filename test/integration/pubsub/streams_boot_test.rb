@@ -117,6 +117,26 @@ class StreamsBootTest < StreamsCase
     assert_equal 0, back.resets
   end
 
+  # USR1 keeps the master, and with it the engine.
+  def test_what_waits_for_redis_and_a_restart
+    a = server
+    @redis.kill
+    publish(a, "kept:x", "one")
+    publish(a, "plain", "two")
+    from = a.log.bytesize
+    a.signal("USR1")
+    a.wait_for_log(/Worker 1 .* phase: 1/, from: from)
+    from = a.log.bytesize
+    @redis.start
+    a.wait_for_log(/is available again/, from: from)
+    eventually("one in Redis") { length_of("kept:x") == 1 }
+    @redis.kill
+    publish(a, "kept:x", "three")
+    publish(a, "plain", "four")
+    a.signal("USR2")
+    a.wait_for_log(/^! 2 published messages have not reached #<Rondo::PubSub::RedisStreams/, from: from)
+  end
+
   # What is known of a channel without messages is a time, above the last id that Redis gave.
   def test_a_restart_when_nothing_was_published_for_days
     days_ago = ((Time.now.to_i - (3 * 86_400)) * 1_000_000).to_s
