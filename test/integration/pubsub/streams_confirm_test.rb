@@ -38,6 +38,16 @@ class StreamsConfirmTest < StreamsCase
     end
   end
 
+  # It is sent again where the answer was lost. Redis knows the number of the last message that it wrote.
+  def test_a_message_that_redis_has_written_before
+    a = server
+    assert_match(/\A\d{16}\z/, ask(a, "kept:x", "one"))
+    publisher = @redis.cli("KEYS", "{rondo}:by:*")
+    @redis.cli("HSET", publisher, "number", "2")
+    assert_equal "true", ask(a, "kept:x", "two")
+    assert_match(/\A\d{16}\z/, ask(a, "kept:x", "three"))
+  end
+
   # The master sends what it has, and then becomes another program. Who waits is in a worker that stays until then.
   def test_an_answer_that_comes_while_the_master_restarts_itself
     a = server
