@@ -16,7 +16,9 @@
 #define HEAD_OUT_MAX    1048576 /* fields of an answer */
 #define LEAST_STEP      512     /* a smaller step of a window carries nothing */
 #define FIELD_OVERHEAD  32      /* RFC 9113, section 6.5.2 */
-#define DECODED_A_POINT 4096    /* bytes of fields beyond what a head may have */
+#define DECODED_A_POINT 4096    /* bytes of fields beyond those that are free */
+#define DECODED_FREE    8192    /* the client's table has 4096, and the fixed one less */
+#define MOST_OF_A_BYTE  2       /* of Huffman's codes the shortest has five bits */
 #define DECODED_AT_ONCE 32768   /* then others have their turn */
 /* The account is the limit. The library counts by another clock, and cut CONTINUATIONs twice. */
 #define CONTINUATIONS 10000
@@ -28,10 +30,19 @@ static bool is_request(const nghttp2_frame *frame) {
     return frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
 }
 
+/* Frames of a head, one behind the other. */
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *data) {
+    rd_http2 *http2 = data;
+    (void)session;
+    if (hd->type == NGHTTP2_HEADERS) http2->input.block = hd->length;
+    if (hd->type == NGHTTP2_CONTINUATION) http2->input.block += hd->length;
+    return 0;
+}
+
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
     rd_http2 *http2 = data;
     (void)session;
-    http2->input.decoded = 0;
+    http2->input.decoded = http2->input.paid = 0;
     if (!is_request(frame)) return 0;
     http2->head_id = frame->hd.stream_id;
     rd_http2_head_begin(&http2->head, http2->spare->head);
@@ -67,16 +78,26 @@ static int charge(rd_http2 *http2) {
     return 0;
 }
 
+/* Bytes of fields that cost nothing. Who names each field of the tables once has no more, unless
+ * there are hundreds of fields of a few bytes. */
+static size_t free_of(const rd_http2 *http2) {
+    const size_t most = rd_http_shared_of(http2->carrier)->limits.head_bytes;
+    const size_t fair = http2->input.block * MOST_OF_A_BYTE + DECODED_FREE;
+    return fair < most ? fair : most;
+}
+
 /* A byte can decode to a field of 4 KiB, and the library looks at each byte of it. */
 static bool may_decode(rd_http2 *http2, size_t len) {
-    const size_t most = rd_http_shared_of(http2->carrier)->limits.head_bytes;
-    const size_t before = http2->input.decoded > most ? http2->input.decoded - most : 0;
-    http2->input.decoded += len;
-    http2->input.decoded_now += len;
-    if (http2->input.decoded <= most) return true;
-    size_t points = (http2->input.decoded - most) / DECODED_A_POINT - before / DECODED_A_POINT;
-    while (points > 0 && may_spend(http2)) points--;
-    return points == 0;
+    rd_http2_input *input = &http2->input;
+    const size_t costs_nothing = free_of(http2);
+    input->decoded += len;
+    input->decoded_now += len;
+    if (input->decoded <= costs_nothing) return true;
+    const size_t points = (input->decoded - costs_nothing) / DECODED_A_POINT;
+    for (; input->paid < points; input->paid++) {
+        if (!may_spend(http2)) return false;
+    }
+    return true;
 }
 
 /* The library stops behind this field when it has decoded much at once. */
@@ -282,6 +303,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 static nghttp2_session_callbacks *new_callbacks(void) {
     nghttp2_session_callbacks *callbacks;
     if (nghttp2_session_callbacks_new(&callbacks) != 0) return NULL;
+    nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);

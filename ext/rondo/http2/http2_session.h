@@ -27,6 +27,8 @@
 typedef struct rd_http2_input {
     size_t decoded;       /* bytes of the fields of the head or the trailers that come */
     size_t decoded_now;   /* of these, since the library was entered */
+    size_t block;         /* bytes of the frames in which they come */
+    size_t paid;          /* points, for what has decoded to much more than that */
     size_t checked;       /* bytes whose frames were checked, and that it has not read */
     rd_http2_fault fault; /* what was found behind them */
     bool is_paused;       /* it has stopped before the last of them */

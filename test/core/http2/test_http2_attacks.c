@@ -155,6 +155,75 @@ static void test_bombs(void) {
     }
 }
 
+static nghttp2_nv field_of(const char *name, const char *value, size_t len) {
+    return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), len, NGHTTP2_NV_FLAG_NONE};
+}
+
+/* What a connection begins with costs a few of the 1,000. */
+static uint32_t points_of(rd_conn *conn) {
+    return CHECK(rd_conn_is_open(conn)) ? rd_http2_of(conn)->account.points : 0;
+}
+
+/* A field of 4 KB is in the table, and each of many heads names it this often. */
+static void ask_with_references(int fd, uint32_t requests, unsigned references) {
+    char block[64] = "\x82\x86\x84\x01\x01"
+                     "a";
+    memset(block + 6, 0xbe, references);
+    put_repeated(&out, 1, NGHTTP2_FLAG_END_STREAM, HEAD_FIELDS("GET", "/"), 0);
+    tell(fd, &out);
+    for (uint32_t i = 1; i <= requests && !server_said.closed; i++) {
+        put_frame(&out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS,
+                  2 * i + 1, block, 6 + references);
+        tell(fd, &out);
+    }
+}
+
+/* None of these heads is too long, and each is sent as a few bytes. */
+static void test_small_bombs(void) {
+    settings.linger_timeout_ms = 0;
+    int fd = begin_with(answer_path);
+    ask_with_references(fd, 100, 27);
+    CHECK_INT(server_said.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+    CHECK(server_said.closed);
+    finish(fd);
+    fd = begin_with(answer_path);
+    ask_with_references(fd, 200, 1);
+    CHECK(points_of(joined) >= 990);
+    finish(fd);
+}
+
+/* A browser with long cookies: one that is in the table, one that is too long for it, and many
+ * short ones. All are compressed. */
+static void test_long_cookies_cost_nothing(void) {
+    static char kept[3000], large[8192];
+    static uint8_t block[FRAME];
+    static nghttp2_nv fields[64];
+    memset(kept, '1', sizeof(kept));
+    memset(large, 'a', sizeof(large));
+    nghttp2_nv *last = fields;
+    *last++ = field_of(":method", "GET", 3);
+    *last++ = field_of(":scheme", "http", 4);
+    *last++ = field_of(":path", "/", 1);
+    *last++ = field_of(":authority", "a", 1);
+    *last++ = field_of("cookie", kept, sizeof(kept));
+    *last++ = field_of("cookie", large, sizeof(large));
+    while (last < fields + 64) *last++ = field_of("cookie", large, 10);
+    nghttp2_hd_deflater *deflater;
+    CHECK_INT(nghttp2_hd_deflate_new(&deflater, 4096), 0);
+    const int fd = begin_with(answer_path);
+    for (uint32_t i = 0; i < 200; i++) {
+        const ssize_t len = nghttp2_hd_deflate_hd(deflater, block, sizeof(block), fields, 64);
+        CHECK(len > 0);
+        put_frame(&out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS,
+                  2 * i + 1, block, (size_t)len);
+        tell(fd, &out);
+        CHECK_STR(peer_of(2 * i + 1)->body, "/");
+    }
+    CHECK(points_of(joined) >= 990);
+    nghttp2_hd_deflate_del(deflater);
+    finish(fd);
+}
+
 /* The library decodes a head on a stream that is over, and tells nothing of it: on one that was
  * reset because its body went on with a head, and on one that is long over. */
 static void test_heads_on_streams_that_are_over(void) {
@@ -352,6 +421,8 @@ static void test_all(void) {
     test_refusals_that_nobody_reads();
     test_resets_that_are_paid_for();
     test_bombs();
+    test_small_bombs();
+    test_long_cookies_cost_nothing();
     test_heads_on_streams_that_are_over();
     test_heads_after_the_end();
     test_heads_that_are_a_little_too_long();
