@@ -42,13 +42,14 @@ static VALUE header_value(const rd_call *call, const rd_header *header, rd_slice
     return rb_str_dup(rd_cached_value(binding, bytes));
 }
 
-/* Joins the values of a repeated field into one list, RFC 9110 section 5.3. */
-static VALUE joined(const rd_call *call, const rd_header *header, VALUE before, VALUE value) {
+/* Joins the values of a repeated field into one list, RFC 9110 section 5.3. A String that is not
+ * frozen is the request's own, and grows: a client may repeat a field many times. */
+static VALUE joined(const rd_header *header, VALUE before, VALUE value) {
     unsigned repeat = rd_header_id_repeat(header->id);
     if (repeat == RD_REPEAT_REFUSE) return before;
-    VALUE list = rb_str_cat_cstr(rb_str_dup(before), repeat == RD_REPEAT_SEMICOLON ? "; " : ", ");
-    rb_str_append(list, value);
-    return call->binding->rules.frozen_headers ? rb_obj_freeze(list) : list;
+    VALUE list = RB_OBJ_FROZEN(before) ? rb_str_dup(before) : before;
+    rb_str_cat_cstr(list, repeat == RD_REPEAT_SEMICOLON ? "; " : ", ");
+    return rb_str_append(list, value);
 }
 
 /* Fields with which a proxy controls Rack::Sendfile. If this server obeys X-Sendfile, there is no
@@ -59,29 +60,46 @@ static bool is_about_files(const rd_binding *binding, VALUE key) {
            key == rd_key.http_x_sendfile || key == rd_key.http_x_accel_redirect;
 }
 
-static void add_header(rd_call *call, const rd_header *header) {
+static VALUE key_of(const rd_call *call, const rd_header *header) {
+    if (header->id != RD_HEADER_OTHER) return rd_header_keys[header->id];
+    return rd_cached_name(call->binding, rd_request_header_name(call->request, header));
+}
+
+/* Returns whether its value is part of a list now. */
+static bool add_header(rd_call *call, const rd_header *header) {
     const rd_request *request = call->request;
-    VALUE key = header->id != RD_HEADER_OTHER
-                    ? rd_header_keys[header->id]
-                    : rd_cached_name(call->binding, rd_request_header_name(request, header));
-    if (is_about_files(call->binding, key)) return;
+    VALUE key = key_of(call, header), before = Qnil;
+    if (is_about_files(call->binding, key)) return false;
     VALUE value = header_value(call, header, rd_request_header_value(request, header));
     if (header->id == RD_HEADER_OTHER || request->head.repeated) {
-        VALUE before = rb_hash_lookup(call->env, key);
-        if (!NIL_P(before)) value = joined(call, header, before, value);
+        before = rb_hash_lookup(call->env, key);
+        if (!NIL_P(before)) value = joined(header, before, value);
     }
     rb_hash_aset(call->env, key, value);
+    return !NIL_P(before);
+}
+
+/* A list is longer than each of its values. */
+static void freeze_lists(rd_call *call) {
+    const rd_head *head = &call->request->head;
+    for (unsigned i = 0; i < head->header_count; i++) {
+        VALUE value = rb_hash_lookup(call->env, key_of(call, &head->headers[i]));
+        if (NIL_P(value) || RSTRING_LEN(value) <= (long)head->headers[i].value_len) continue;
+        rb_obj_freeze(value);
+    }
 }
 
 static void add_headers(rd_call *call) {
     const rd_head *head = &call->request->head;
+    bool has_lists = false;
     for (unsigned i = 0; i < head->header_count; i++) {
         const rd_header *header = &head->headers[i];
         if (header->id == RD_HEADER_CONTENT_LENGTH) continue;
         /* The application reads the decoded body, so it does not get the coding. */
         if (header->id == RD_HEADER_TRANSFER_ENCODING && call->whole) continue;
-        add_header(call, header);
+        has_lists |= add_header(call, header);
     }
+    if (has_lists && call->binding->rules.frozen_headers) freeze_lists(call);
     /* An absolute-form's authority replaces Host, RFC 9112 section 3.2.2. */
     if (head->form == RD_TARGET_ABSOLUTE) {
         rb_hash_aset(call->env, rd_key.http_host,

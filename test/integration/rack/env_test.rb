@@ -166,6 +166,28 @@ class RackEnvTest < RackCase
     assert_equal "e=1; f=2", env["HTTP_COOKIE"]
   end
 
+  def test_frozen_lists
+    env = env_of(bytes("GET", "/", "X-One" => %w[a b c], "Accept" => %w[d e]), frozen_headers: 1)
+    assert_equal ["a, b, c", "d, e"], env.values_at("HTTP_X_ONE", "HTTP_ACCEPT")
+    assert(env.values_at("HTTP_X_ONE", "HTTP_ACCEPT").all?(&:frozen?))
+  end
+
+  # No copy of the list is left for each of its values.
+  def test_a_list_grows_where_it_is
+    [0, 1].each do |frozen|
+      values = ["grows #{frozen} #{"a" * 400}"] * 100
+      GC.disable
+      env = env_of(bytes("GET", "/", "X-One" => values), frozen_headers: frozen)
+      list = "#{values.first}, "
+      copies = ObjectSpace.each_object(String).count { |text| text.encoding == Encoding::BINARY && text.start_with?(list) }
+      GC.enable
+      assert_equal values.join(", "), env["HTTP_X_ONE"]
+      assert_operator copies, :<, 5
+    end
+  ensure
+    GC.enable
+  end
+
   def test_names_that_could_be_mistaken_for_others
     env = env_of(bytes("GET", "/", "Proxy" => "evil", "X_Forwarded_For" => "1.1.1.1",
                                    "Content_Length" => "7", "Remote-Addr" => "1.2.3.4"))
