@@ -347,6 +347,7 @@ static void take_settings(rd_settings *settings) {
     settings->body_min_rate = BODY_RATE;
     settings->body_min_rate_after_ms = 5000;
     settings->max_connections = 256;
+    settings->max_streams = 256; /* each has some memory of its own, beside total_input_bytes */
     settings->head_timeout_ms = 5000;
     settings->body_timeout_ms = 5000;
     settings->keep_alive_timeout_ms = 20000;

@@ -167,7 +167,8 @@ int rd_redirect_start(rd_redirect *redirect) {
 /* ---- beginning and end ---- */
 
 /* Anybody may come here, and nobody has to stay: one request a connection, soon. Bodies stay in
- * memory, at most 8 MiB of them together. */
+ * memory, at most 8 MiB of them together: one for each connection, because streams of HTTP/2 would
+ * have one each. */
 static void take_settings(rd_settings *settings) {
     rd_settings_init(settings);
     settings->max_head_bytes = 16384;
@@ -175,6 +176,7 @@ static void take_settings(rd_settings *settings) {
     settings->max_body_bytes = 16384;
     settings->body_memory_bytes = 16384;
     settings->max_connections = 512;
+    settings->http2 = 0;
     settings->head_timeout_ms = 5000;
     settings->body_timeout_ms = 5000;
     settings->write_timeout_ms = 5000;

@@ -201,6 +201,13 @@ static void test_limits(void) {
     rd_redirect_free(redirect);
 }
 
+/* Each stream would have a body. */
+static void test_no_streams(void) {
+    start(443);
+    CHECK_INT(status_of(ask("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")), 505);
+    rd_redirect_free(redirect);
+}
+
 /* Silent ones make room: the last one is answered while the others say nothing. */
 static void test_many_that_are_silent(void) {
     enum { SILENT = 530 };
@@ -225,6 +232,7 @@ int main(void) {
     test_places();
     test_hosts_that_are_none();
     test_limits();
+    test_no_streams();
     test_many_that_are_silent();
     test_a_folder_that_is_none();
     char command[300];
