@@ -91,10 +91,12 @@ module Rondo
     # @param address [String] of the client
     # @param status [Integer] what it was answered, 0 when it was not
     # @param reason [String]
+    # @param unnamed [Integer] others since the last such line
     # @return [void]
-    def report_refusal(address, status, reason)
+    def report_refusal(address, status, reason, unnamed = 0)
       what = status < 1000 ? "Refused a request" : "Closed a WebSocket" # those are codes of Close frames
-      @log.info("#{what} of #{address}: #{reason}#{" (#{status})" if status.positive?}")
+      more = "; #{unnamed} more were refused or closed before it" if unnamed.positive?
+      @log.info("#{what} of #{address}: #{reason}#{" (#{status})" if status.positive?}#{more}")
     end
 
     # @param address [String] of the client

@@ -12,13 +12,20 @@ module Rondo
     # Of handlers, that were spoken of once; more of them are not.
     SPOKEN_MAX = 100
     SHOWN_MAX = 200
+    # Of refused WebSockets: who is refused may come again at once.
+    LINES_A_SECOND = 20
 
     # @param log [#info, #warn]
     # @param origins [Origins, nil] who may open a WebSocket; nil for every origin
-    def initialize(log:, origins: nil)
+    # @param clock [#call] seconds
+    def initialize(log:, origins: nil, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
       @log = log
       @origins = origins
+      @clock = clock
       @spoken = {}
+      @lock = Mutex.new
+      @second = -1.0
+      @lines = @unnamed = 0
     end
 
     # @param env [Hash]
@@ -27,7 +34,7 @@ module Rondo
     def refuse(env, trusted)
       return if @origins.nil? || @origins.allow?(env, trusted)
 
-      @log.info("Refused a WebSocket of #{env["REMOTE_ADDR"]}: origin #{shown(env["HTTP_ORIGIN"])} (403)")
+      log_refusal(env)
       [403, Reporter::PLAIN.dup, ["This origin is not allowed here\n"]]
     end
 
@@ -66,6 +73,24 @@ module Rondo
     end
 
     private
+
+    def log_refusal(env)
+      unnamed = take_line or return
+      more = "; #{unnamed} more were refused before it" if unnamed.positive?
+      @log.info("Refused a WebSocket of #{env["REMOTE_ADDR"]}: origin #{shown(env["HTTP_ORIGIN"])} (403)#{more}")
+    end
+
+    # @return [Integer, nil] how many had no line before this one; nil: it has none either
+    def take_line
+      @lock.synchronize do
+        now = @clock.call
+        @second, @lines = now, 0 if @second.negative? || now - @second >= 1
+        next @unnamed.tap { @lines, @unnamed = @lines + 1, 0 } if @lines < LINES_A_SECOND
+
+        @unnamed += 1
+        nil
+      end
+    end
 
     def once(handler, line)
       name = handler.is_a?(Module) ? handler : handler.class

@@ -178,8 +178,10 @@ class ReporterTest < Minitest::Test
   def test_refusals
     reporter.report_refusal("127.0.0.1", 400, "two lengths")
     reporter.report_refusal("127.0.0.1", 0, "gone")
+    reporter.report_refusal("127.0.0.1", 0, "gone", 7)
     assert_equal ["Refused a request of 127.0.0.1: two lengths (400)",
-                  "Refused a request of 127.0.0.1: gone"], @log.infos
+                  "Refused a request of 127.0.0.1: gone",
+                  "Refused a request of 127.0.0.1: gone; 7 more were refused or closed before it"], @log.infos
   end
 
   def test_files_that_are_not_sent

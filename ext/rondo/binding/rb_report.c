@@ -96,8 +96,9 @@ static VALUE report_incident(VALUE argument) {
         return rb_funcall(reporter, rd_id.report_given_up, 3, address, reason,
                           ULL2NUM(report->given_up));
     default:
-        return rb_funcall(reporter, rd_id.report_refusal, 3, address,
-                          INT2FIX(rd_error_status(code)), reason);
+        return rb_funcall(reporter, rd_id.report_refusal, 4, address,
+                          INT2FIX(rd_error_status(code)), reason,
+                          UINT2NUM(report->incident.unnamed));
     }
 }
 

@@ -13,6 +13,7 @@
 #define RECOVERED_MS 10000 /* without another one of its kind: then a scarcity is over */
 #define TOLD_MS      1000  /* between two lines about the same */
 #define HANDSHAKES   5     /* lines about failed handshakes in TOLD_MS */
+#define REFUSALS     100   /* lines about what no other rule is for, in TOLD_MS */
 
 /* Whether the last incident of this kind (0: never) was TOLD_MS ago or more. If so, it is now. */
 static bool is_due(const rd_server *server, uint64_t *last_ms) {
@@ -50,22 +51,29 @@ bool rd_incident_is_handshake(int code) {
     }
 }
 
-/* Scanners and misconfigured clients come in floods. */
-static bool has_quota(const rd_server *server, rd_incident_quota *quota) {
+/* Scanners and misconfigured clients come in floods. If there is a line, it has the number of those
+ * before it that have none. */
+static bool has_quota(const rd_server *server, rd_incident_quota *quota, uint32_t most,
+                      uint32_t *unnamed) {
     const uint64_t now = server->loop.now_ms;
     if (now - quota->since_ms >= TOLD_MS) {
         quota->since_ms = now;
         quota->used = 0;
     }
-    if (quota->used == HANDSHAKES) return false;
+    if (quota->used == most) {
+        quota->unnamed++;
+        return false;
+    }
     quota->used++;
+    *unnamed = quota->unnamed;
+    quota->unnamed = 0;
     return true;
 }
 
 /* A full budget refuses many requests. A file that shrinks cuts all answers that send it, and an
  * application that counts wrongly each of its answers. Silent clients may be many. In each of these
  * cases one line in the log stands for all. */
-static bool may_log(rd_server *server, int code) {
+static bool may_log(rd_server *server, int code, uint32_t *unnamed) {
     rd_incidents *incidents = &server->incidents;
     switch (code) {
     case RD_ERR_FILE_CUT:
@@ -91,8 +99,9 @@ static bool may_log(rd_server *server, int code) {
         break;
     }
     const rd_ledger_kind budget = rd_budget_of(code);
-    return budget == RD_LEDGER_KINDS ||
-           rd_ledger_may_log(&server->conns.ledger, budget, server->loop.now_ms);
+    return budget == RD_LEDGER_KINDS
+               ? has_quota(server, &incidents->refusals, REFUSALS, unnamed)
+               : rd_ledger_may_log(&server->conns.ledger, budget, server->loop.now_ms);
 }
 
 static void keep(rd_incidents *incidents, rd_incident incident) {
@@ -105,13 +114,9 @@ static void keep(rd_incidents *incidents, rd_incident incident) {
 
 static void keep_handshake(rd_server *server, rd_incident incident) {
     rd_incident_quota *quota = &server->incidents.handshakes;
-    if (!has_quota(server, quota)) {
-        quota->unnamed++;
-        return;
+    if (has_quota(server, quota, HANDSHAKES, &incident.unnamed)) {
+        keep(&server->incidents, incident);
     }
-    incident.unnamed = quota->unnamed;
-    quota->unnamed = 0;
-    keep(&server->incidents, incident);
 }
 
 void rd_incidents_add_reason(rd_server *server, const rd_address *peer, int code,
@@ -120,7 +125,8 @@ void rd_incidents_add_reason(rd_server *server, const rd_address *peer, int code
     if (peer != NULL) incident.peer = *peer;
     if (rd_incident_is_handshake(code)) {
         keep_handshake(server, incident);
-    } else if (server->incidents.count == RD_INCIDENTS_KEPT || may_log(server, code)) {
+    } else if (server->incidents.count == RD_INCIDENTS_KEPT ||
+               may_log(server, code, &incident.unnamed)) {
         keep(&server->incidents, incident);
     }
 }

@@ -20,11 +20,12 @@ struct rd_server;
 typedef struct rd_incident {
     rd_address peer;    /* blank: no client is concerned */
     int code;           /* RD_ERR_* */
-    uint32_t unnamed;   /* of a handshake: others that failed before it and have no line */
+    uint32_t unnamed;   /* others like it that came before it and have no line */
     const char *reason; /* the same code for several; static, or NULL */
 } rd_incident;
 
-/* Failed handshakes have a few lines a second. */
+/* Failed handshakes have a few lines a second, and what no other rule is for some more: one client
+ * can break a rule thousands of times a second. */
 typedef struct rd_incident_quota {
     uint64_t since_ms;
     uint32_t used, unnamed;
@@ -37,7 +38,7 @@ typedef struct rd_incidents {
     /* When the last incident of this kind happened, in ms; 0: never. */
     uint64_t no_descriptor_ms, no_thread_ms, given_up_ms, file_cut_ms, answer_short_ms,
         answer_long_ms, forwarded_ms, reply_ms;
-    rd_incident_quota handshakes;
+    rd_incident_quota handshakes, refusals;
 } rd_incidents;
 
 typedef struct rd_incidents_taken {

@@ -58,6 +58,30 @@ static void test_failed_handshakes(void) {
     end();
 }
 
+/* One client can break a rule thousands of times a second. All rules together have 100 lines. */
+static void test_a_client_that_goes_on_breaking_rules(void) {
+    static const int codes[] = {RD_ERR_EXPECTATION, RD_ERR_WS_OPCODE};
+    rd_incidents_taken taken;
+    uint32_t lines = 0;
+    start(answer_path);
+    later(1000);
+    for (int times = 0; times < 1000; times++) {
+        add(codes[times % 2]);
+        lines += take(&taken);
+        CHECK_INT(taken.lost, 0);
+    }
+    CHECK_INT(lines, 100);
+    add(RD_ERR_ANSWER_SHORT); /* has its own */
+    CHECK_INT(take(&taken), 1);
+    later(1000);
+    add(RD_ERR_EXPECTATION);
+    add(RD_ERR_EXPECTATION);
+    CHECK_INT(take(&taken), 2);
+    CHECK_INT(taken.kept[0].unnamed, 900);
+    CHECK_INT(taken.kept[1].unnamed, 0);
+    end();
+}
+
 /* A line without room does not use up the second of its kind. */
 static void test_more_than_there_is_room_for(void) {
     rd_incidents_taken taken;
@@ -109,6 +133,7 @@ static void test_all(void) {
     test_a_flood_is_a_line_a_second();
     test_failed_handshakes();
     test_more_than_there_is_room_for();
+    test_a_client_that_goes_on_breaking_rules();
 }
 
 int main(void) {
