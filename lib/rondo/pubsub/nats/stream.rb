@@ -16,6 +16,7 @@ require "rondo/pubsub/nats/consumer"
 require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/awaited"
 require "rondo/pubsub/nats/copies"
+require "rondo/pubsub/nats/gaps"
 require "rondo/pubsub/nats/wish"
 require "rondo/pubsub/queued/kept"
 
@@ -34,12 +35,6 @@ module Rondo
         # @return [Awaited::Place, nil] where it is, if somebody waits for that
         attr_accessor :place
       end
-
-      # How far a channel was delivered here.
-      # @!attribute last [Integer] id of the message that was delivered last
-      # @!attribute gap [Integer, nil] up to where messages are lost, as was told last
-      # @api private
-      Track = Struct.new(:last, :gap)
 
       # Of one engine.
       # @api private
@@ -65,7 +60,7 @@ module Rondo
           @writer = SecureRandom.hex(8)
           @tracks = {}
           @written = {}
-          @gaps = {}
+          @gaps = Gaps.new(@tracks, outlet)
           @refusals = 0
           @copies = Copies.new(names, self)
           @awaited = Awaited.new(outlet)
@@ -90,7 +85,7 @@ module Rondo
         # @return [void]
         def forget(channel)
           @tracks.delete(channel)
-          @gaps.delete(channel)
+          @gaps.forget(channel)
           @copies.forget(channel)
         end
 
@@ -284,7 +279,7 @@ module Rondo
           return start_at(created, state, last) if @began.nil?
 
           if created != @began
-            lose_all([created, @top].max)
+            @gaps.lose_all([created, @top].max)
             @began = created
             @sequence = 0
             @awaited.lost(0)
@@ -382,7 +377,7 @@ module Rondo
           caught = @caught
           @caught = []
           @caught_bytes = 0
-          return later unless tell_gaps
+          return later unless @gaps.tell
 
           @is_holed = false
           @counts.clear unless is_part
@@ -397,31 +392,12 @@ module Rondo
           full = @tracks.keys if is_part || full.empty? || @counts.size >= COUNTED || aged? ||
                                  @config["max_bytes"].to_i.positive?
           firsts = @caught.each_with_object({}) { |stored, found| found[stored.channel] ||= stored.id }
-          full.each { |channel| lose(channel, (firsts[channel] || (@top + 1)) - 1) }
+          full.each { |channel| @gaps.lose(channel, (firsts[channel] || (@top + 1)) - 1) }
         end
 
         # Messages after the last one that came here may be too old for the stream.
         def aged?
           age_us.positive? && @top < (Time.now.to_f * 1_000_000) - age_us
-        end
-
-        def lose(channel, id)
-          track = @tracks[channel] or return
-          id = [id, track.last, @gaps[channel].to_i].max
-          @gaps[channel] = id unless track.gap == id
-        end
-
-        # @return [Boolean] false: the hub does not take all of them now
-        def tell_gaps
-          @gaps.delete_if do |channel, id|
-            track = @tracks[channel] or next true
-            @outlet.item(Queued::Item.new(channel, 0, 0, id)) and track.gap = id
-          end
-          @gaps.empty?
-        end
-
-        def lose_all(id)
-          @tracks.each_key { |channel| lose(channel, id) }
         end
 
         # Whose id does not ascend is void: its server writes it again.
