@@ -40,6 +40,19 @@ class NatsStreamsTest < NatsCase
     assert_equal %w[1 3], reader.seen
   end
 
+  # Nobody lost a connection, and the new one has as many messages soon.
+  def test_a_stream_that_was_made_anew_at_once_is_a_reset
+    a, reader = server_with_reader("1")
+    old = reader.last_id
+    config = JSON.generate(monitored("config"))
+    request("$JS.API.STREAM.DELETE.rondo-rondo", {})
+    talk("SUB back 1\r\nPUB $JS.API.STREAM.CREATE.rondo-rondo back #{config.bytesize}\r\n#{config}\r\n", /"created"/)
+    publish_in_turn(server, "kept:x", %w[2 3])
+    reader.read_until { reader.resets == 1 && reader.seen == %w[1 2 3] }
+    again = reader(a, "kept:x", after: old)
+    again.read_until { again.resets == 1 && again.seen == %w[2 3] }
+  end
+
   def test_garbage_on_the_subjects_harms_nothing
     a, reader = server_with_reader("1")
     all = reader(a, "pattern:*")
@@ -66,6 +79,10 @@ class NatsStreamsTest < NatsCase
 
   def reads
     @nats.monitor("jsz")["api"]["total"]
+  end
+
+  def monitored(part)
+    @nats.monitor("jsz?streams=1&config=1")["account_details"].first["stream_detail"].first.fetch(part)
   end
 
   def put(subject, text, header = nil)

@@ -5,7 +5,7 @@
 #
 #   STREAM.INFO ──▶ a consumer behind the last message that was delivered here ──▶ what is old is collected
 #                                                                                      │ nothing is pending
-#                      a number is missing, silence: a new consumer ◀── live ◀── gaps are told, all is delivered
+#                         a number is missing, silence: all anew ◀── live ◀── gaps are told, all is delivered
 #
 # An id is the time of the message in the stream, in microseconds; see {Stored}. Decision 72 has the reasons.
 # SPDX-License-Identifier: MIT
@@ -136,10 +136,8 @@ module Rondo
         def ask
           learn if @is_unknown && !@is_asking
           return rewind if @rewind && @consumer
-          return consume if @retry_at && now >= @retry_at
+          return look_again if (@retry_at && now >= @retry_at) || late?
 
-          check_silence
-          consume if @consumer && @awaited.patience(@consumer.name)&.zero?
           @copies.ask(@requests) if @is_live
         end
 
@@ -147,7 +145,7 @@ module Rondo
         def pause
           return unless @requests
 
-          [@retry_at && [@retry_at - now, 0].max, @consumer&.patience, @awaited.patience(@consumer&.name),
+          [@retry_at && [@retry_at - now, 0].max, @consumer&.patience, (@awaited.patience(@consumer.name) if @consumer),
            (@copies.pause if @is_live)].compact.min
         end
 
@@ -189,10 +187,10 @@ module Rondo
         def take(message)
           return @copies.take(message) if message.sid.start_with?("c")
           return if @consumer&.name != message.sid || @rewind # all of it is read again
-          return @consumer.control(message, @link) || consume if message.status
+          return @consumer.control(message, @link) || look_again if message.status
 
           stored = Stored.of(message, @names) or return
-          return consume unless @consumer.next?(stored)
+          return look_again unless @consumer.next?(stored)
 
           read(stored)
         end
@@ -324,8 +322,16 @@ module Rondo
           end
         end
 
-        def check_silence
-          consume if @consumer&.silent?
+        def late?
+          @consumer && (@consumer.silent? || @awaited.patience(@consumer.name)&.zero?)
+        end
+
+        # Another stream may have the name now, and would take a consumer at any number.
+        def look_again
+          @consumer&.close
+          @consumer = @retry_at = nil
+          @is_live = false
+          learn unless @is_asking
         end
 
         def read(stored)

@@ -16,6 +16,7 @@ class GapsTest < Minitest::Test
   CREATED = "2026-01-01T00:00:00Z"
   LATER = "2026-01-02T00:00:00Z"
   AT = 1_767_225_600_000_000 # CREATED
+  LATER_AT = AT + 86_400_000_000
 
   # Requests, and the connection.
   class Peer
@@ -104,6 +105,31 @@ class GapsTest < Minitest::Test
     assert_predicate @stream, :live?
   end
 
+  # The number of the last message says nothing: the other stream has as many.
+  def test_a_stream_that_was_made_anew_while_its_consumer_was_silent_is_told
+    connect(1)
+    consumer(0)
+    @stream.take(Nats::Message.new("", @name, nil, { "" => "409 Consumer Deleted" }, ""))
+    refute_predicate @stream, :live?
+    inform(1, LATER)
+    consumer(1)
+    bring("x", 1, 1, 0, LATER_AT)
+    assert_equal [%w[x gap], %w[y gap], %w[x 1]], @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  # Nothing says so while nobody reads.
+  def test_a_stream_that_was_made_anew_while_the_hub_took_nothing_is_told
+    @outlet.full = [%w[x 2]]
+    connect(2)
+    consumer(1)
+    bring("x", 2, 1, 0)
+    @outlet.full = []
+    @last = [0, LATER]
+    read_again { nil }
+    assert_equal [%w[x gap], %w[y gap]], @outlet.seen
+  end
+
   # There may be more of them than anybody follows. Which ones have lost something is not known then.
   def test_channels_that_are_counted_have_a_limit
     many = Nats::Stream::COUNTED + 1
@@ -128,6 +154,11 @@ class GapsTest < Minitest::Test
   def connect(last, created = CREATED)
     @peer = Peer.new
     @stream.begin(@peer, @peer)
+    inform(last, created)
+  end
+
+  def inform(last, created = CREATED)
+    @last = [last, created]
     @peer.answer("STREAM.INFO", "config" => CONFIG, "created" => created, "state" => { "last_seq" => last, "last_ts" => CREATED })
   end
 
@@ -136,21 +167,22 @@ class GapsTest < Minitest::Test
     @peer.answer("CONSUMER.CREATE", "num_pending" => pending)
   end
 
-  # After its pause.
+  # After its pause. The stream may be another one by then.
   def read_again
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until @peer.asked.any? { |subject, _| subject.include?("CONSUMER.CREATE") }
       flunk "it is not read again" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
       IO.select(nil, nil, nil, @stream.pause)
       @stream.ask
+      inform(*@last) if @peer.asked.any? { |subject, _| subject.include?("STREAM.INFO") }
     end
     @name = @stream.instance_variable_get(:@consumer).name
     yield
     @peer.answer("CONSUMER.CREATE", "num_pending" => 0)
   end
 
-  def bring(channel, sequence, delivered, pending)
-    reply = "$JS.ACK.s.c.1.#{sequence}.#{delivered}.#{(AT + sequence) * 1000}.#{pending}"
+  def bring(channel, sequence, delivered, pending, begin_us = AT)
+    reply = "$JS.ACK.s.c.1.#{sequence}.#{delivered}.#{(begin_us + sequence) * 1000}.#{pending}"
     @stream.take(Nats::Message.new("rondo.s.#{channel}", @name, reply, {}, sequence.to_s))
   end
 end
