@@ -103,7 +103,7 @@ class LayersTest < Minitest::Test
     end
     assert_equal %w[lib/rondo/command/bench/document.rb lib/rondo/command/top/figures.rb lib/rondo/command/top/screen.rb
                     lib/rondo/config/options.rb lib/rondo/logger.rb lib/rondo/metrics/open_telemetry.rb
-                    lib/rondo/pubsub/nats/copies.rb lib/rondo/pubsub/nats/stream.rb lib/rondo/pubsub/signed.rb lib/rondo/puma/hook_arguments.rb lib/rondo/puma/statistics.rb lib/rondo/rails/cable/history.rb lib/rondo/rails/cable/server.rb],
+                    lib/rondo/pubsub/nats/stream.rb lib/rondo/pubsub/signed.rb lib/rondo/puma/hook_arguments.rb lib/rondo/puma/statistics.rb lib/rondo/rails/cable/history.rb lib/rondo/rails/cable/server.rb],
                  with_dates.map { |file| file.delete_prefix("#{ROOT}/") }.grep_v(%r{\Alib/rondo/certificates/}).sort
   end
 

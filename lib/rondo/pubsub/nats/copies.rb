@@ -40,8 +40,9 @@ module Rondo
         # @!attribute left [Integer] messages of the page that may still come
         # @!attribute asked_at [Float] when the page was asked for
         # @!attribute heard_at [Float]
+        # @!attribute ahead_us [Integer] how far the clock of NATS is ahead of ours, which only measures durations
         Reading = Struct.new(:name, :channel, :items, :bytes, :recent, :recent_bytes, :floor, :left, :consumer, :is_cut,
-                             :asked_at, :heard_at)
+                             :asked_at, :heard_at, :ahead_us)
 
         # @param names [Names]
         # @param stream [Stream]
@@ -143,6 +144,7 @@ module Rondo
           return unable(reading, answer["error"]) if answer["error"]
 
           reading.consumer = answer["name"]
+          reading.ahead_us = Answers.time(answer["created"]) - clock_us
           answer["num_pending"].to_i.zero? ? finish(reading) : read_page(reading)
         end
 
@@ -243,9 +245,13 @@ module Rondo
           items = whole(reading.items).select { |stored| stored.id.between?(reading.floor + 1, track.last) }.map(&:item)
           newest = items.last&.id || 0
           items.concat(reading.recent.map(&:first).select { |item| item.id > newest })
-          now_us = (Time.now.to_f * 1_000_000).to_i
+          now_us = clock_us + reading.ahead_us
           given = @stream.give(reading.channel, floor_of(reading, answer["state"], now_us), now_us, @stream.top, items)
           given ? @attempts = 0 : later(reading.channel)
+        end
+
+        def clock_us
+          (@clock.call * 1_000_000).to_i
         end
 
         # Void ones do not ascend; see Stream#take_live.

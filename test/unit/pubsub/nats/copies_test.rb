@@ -12,15 +12,19 @@ class CopiesTest < Minitest::Test
   Nats = Rondo::PubSub::Nats
   INFO = { "state" => { "first_seq" => 1, "messages" => 1 } }.freeze
 
+  CREATED = "2001-02-03T04:05:06.000007Z"
+  CREATED_US = 981_173_106_000_007
+
   # A stream, its requests and what they get.
   class Peer
     attr_reader :asked, :pages, :given, :said, :others
-    attr_accessor :takes
+    attr_accessor :takes, :age_us
 
     def initialize
       @asked, @pages, @open, @given, @said, @others = Array.new(6) { [] }
       @track = Nats::Track.new(9)
       @takes = true
+      @age_us = 0
     end
 
     def track(channel) = (@track if channel == "x" || @others.include?(channel))
@@ -34,7 +38,6 @@ class CopiesTest < Minitest::Test
     def began = 1
     def top = 9
     def messages = 100
-    def age_us = 0
 
     def open(name = nil)
       name ? @open << name : @open
@@ -52,6 +55,20 @@ class CopiesTest < Minitest::Test
     @copies = Nats::Copies.new(Nats::Names.new("rondo"), @peer, clock: -> { @now })
     @copies.want("x")
     begin_copy
+  end
+
+  # The clock of this machine may be anywhere.
+  def test_what_time_it_is_says_nats
+    @peer.age_us = 60_000_000
+    finish
+    now = @peer.given.last[2]
+    assert_equal CREATED_US, now
+    assert_equal now - 60_000_000, @peer.given.last[1]
+    @copies.want("x")
+    begin_copy
+    @now += 7
+    finish
+    assert_equal CREATED_US + 7_000_000, @peer.given.last[2], "the time that it takes"
   end
 
   # Every wait is longer than the one before, but for chance, up to a limit.
@@ -188,7 +205,7 @@ class CopiesTest < Minitest::Test
 
   def begin_copy
     @copies.ask(@peer)
-    @peer.answer("name" => "one", "num_pending" => 3)
+    @peer.answer("name" => "one", "num_pending" => 3, "created" => CREATED)
   end
 
   def control(status)
