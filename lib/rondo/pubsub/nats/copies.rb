@@ -5,6 +5,7 @@
 
 require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/consumer"
+require "rondo/pubsub/nats/setup"
 
 module Rondo
   module PubSub
@@ -151,7 +152,7 @@ module Rondo
         # Too many consumers, or none are allowed.
         def unable(reading, error)
           text = Answers.text_of(error)
-          raise Link::Refused, text if error["code"].to_i >= 500 || error["err_code"] == Stream::NO_STREAM
+          raise Link::Refused, text if error["code"].to_i >= 500 || error["err_code"] == Setup::NO_STREAM
 
           @stream.refused(text)
           anew(reading)

@@ -17,6 +17,7 @@ require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/awaited"
 require "rondo/pubsub/nats/copies"
 require "rondo/pubsub/nats/gaps"
+require "rondo/pubsub/nats/setup"
 require "rondo/pubsub/nats/wish"
 require "rondo/pubsub/queued/kept"
 
@@ -47,7 +48,6 @@ module Rondo
         # Channels whose messages are counted while they are collected, whoever follows them.
         COUNTED = 50_000
         OLDEST = [2, 9].freeze
-        NO_STREAM = 10_059
 
         # @param names [Names]
         # @param interests [Interests]
@@ -243,33 +243,11 @@ module Rondo
         def learn
           @is_asking = true
           @is_unknown = false
-          info do |answer|
-            error = answer["error"]
-            next set_up(answer) unless error
-            raise Link::Refused, Answers.text_of(error) unless error["err_code"] == NO_STREAM
-
-            save("CREATE", @wish.of_stream(@names))
+          Setup.new(@requests, @names, @wish).find do |answer|
+            @is_asking = false
+            @config = answer["config"]
+            arrive(Answers.time(answer["created"]), answer["state"]) unless @consumer
           end
-        end
-
-        def save(verb, config)
-          @requests.ask("$JS.API.STREAM.#{verb}.#{@names.stream}", config) do |answer|
-            raise Link::Refused, Answers.text_of(answer["error"]) if answer["error"]
-
-            set_up(answer, is_saved: true)
-          end
-        end
-
-        def set_up(answer, is_saved: false)
-          config = answer["config"]
-          raise Link::Refused, "JetStream: an answer without a stream" unless config.is_a?(Hash)
-
-          better = @wish.over(config)
-          return save("UPDATE", better) if better != config && !is_saved
-
-          @is_asking = false
-          @config = config
-          arrive(Answers.time(answer["created"]), answer["state"]) unless @consumer
         end
 
         def arrive(created, state)
