@@ -71,6 +71,30 @@ class NatsOutagesTest < NatsCase
     assert_equal 12, state["messages"]
   end
 
+  # A machine that lost its power, or a backup. Another server has written as many messages before this one is back.
+  def test_what_nats_had_acknowledged_and_has_lost_is_told
+    cutter = TcpCutter.new(@nats.port)
+    a = server(verb: "nats 'nats://127.0.0.1:#{cutter.port}', jetstream: true")
+    reader = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    publish(a, "kept:x", "1")
+    reader.read_until { reader.seen.size == 1 }
+    first = reader.last_id
+    restart_nats { FileUtils.cp_r(store, "#{store}.old") }
+    a.wait_for_log(/is available again/)
+    publish_in_turn(a, "kept:x", %w[2 3])
+    reader.read_until { reader.seen == %w[1 2 3] }
+    cutter.cut
+    restart_nats { FileUtils.rm_rf(store) and FileUtils.mv("#{store}.old", store) }
+    publish_in_turn(server, "kept:x", %w[4 5 6])
+    cutter.mend
+    reader.read_until { reader.resets == 1 && reader.seen == %w[1 2 3 4 5 6] }
+    again = reader(a, "kept:x", after: first)
+    again.read_until { again.resets == 1 && again.seen.last(3) == %w[4 5 6] }
+  ensure
+    cutter&.close
+  end
+
   def test_a_nats_that_comes_later
     @nats.kill
     write "later.rb", "#{nats_verb}\n"
@@ -80,5 +104,17 @@ class NatsOutagesTest < NatsCase
     publish(a, "kept:x", "early")
     @nats.start
     reader.read_until { reader.seen == ["early"] }
+  end
+
+  private
+
+  def restart_nats
+    @nats.kill
+    yield
+    @nats.start
+  end
+
+  def store
+    File.join(@nats.folder, "store")
   end
 end

@@ -14,7 +14,7 @@ module Rondo
       # The id is the time that the stream gave the message, in microseconds, but above all ids that its publisher knew.
       # So it comes from the message alone, and every server finds the same.
       # @api private
-      Stored = Struct.new(:channel, :id, :sequence, :delivered, :pending, :kind, :text, :writer, :number) do
+      Stored = Struct.new(:channel, :id, :sequence, :delivered, :pending, :kind, :text, :writer, :number, :time_us) do
         # @return [Queued::Item]
         def item
           Queued::Item.new(channel, 0, 0, id, kind, text.dup)
@@ -34,7 +34,7 @@ module Rondo
           time = numbers[3] / 1000
           id = [time, [place[0].to_i, time + self::AHEAD].min + 1].max
           new(names.channel(message.subject), id, numbers[1], numbers[2], numbers[4], kind_of(place[1], text),
-              text, place[2], place[3].to_i)
+              text, place[2], place[3].to_i, time)
         end
 
         # @return [Array<Integer>, nil] deliveries, number in the stream, of the consumer, time, how many follow
@@ -78,18 +78,18 @@ module Rondo
 
         # @param stream [String]
         # @param requests [Requests]
-        # @param after [Integer] number of a message
+        # @param at [Integer] number of the message with which it begins; if that is gone, the next one
         # @param from_us [Integer, nil] instead of it, microseconds
         # @yieldparam name [String]
         # @yieldparam pending [Integer] how many messages it will have at once
-        def initialize(stream, requests, after:, from_us: nil)
+        def initialize(stream, requests, at:, from_us: nil)
           @requests = requests
           @name = "d#{Consumer.next_number}"
           @delivered = 0
           @heard_at = now
           config = { deliver_subject: requests.open(@name), ack_policy: "none", replay_policy: "instant",
                      flow_control: true, idle_heartbeat: HEARTBEAT * 1_000_000_000, mem_storage: true,
-                     num_replicas: 1, max_deliver: 1, **place(after, from_us) }
+                     num_replicas: 1, max_deliver: 1, **place(at, from_us) }
           requests.ask("$JS.API.CONSUMER.CREATE.#{stream}", { stream_name: stream, config: config }) do |answer|
             raise Link::Refused, Answers.text_of(answer["error"]) if answer["error"]
 
@@ -135,8 +135,8 @@ module Rondo
 
         private
 
-        def place(after, from_us)
-          return { deliver_policy: "by_start_sequence", opt_start_seq: after + 1 } unless from_us
+        def place(number, from_us)
+          return { deliver_policy: "by_start_sequence", opt_start_seq: [number, 1].max } unless from_us
 
           time = Time.at(0, from_us, :usec).utc
           { deliver_policy: "by_start_time", opt_start_time: time.strftime("%Y-%m-%dT%H:%M:%S.%6NZ") }

@@ -267,6 +267,7 @@ module Rondo
           is_full = reading.is_cut || reading.items.size >= @stream.messages
           age_us = @stream.age_us
           [@stream.began,
+           @stream.floor,
            reading.floor,
            is_full && first ? first.id - 1 : 0,
            age_us.positive? ? now_us - age_us : 0,

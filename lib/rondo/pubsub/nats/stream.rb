@@ -3,7 +3,7 @@
 # Channels with a history in JetStream: one stream for an application, which each server reads in its order. Under the
 # engine's mutex, on the thread of the pump but for what the hub asks.
 #
-#   STREAM.INFO ──▶ a consumer behind the last message that was delivered here ──▶ what is old is collected
+#   STREAM.INFO ──▶ a consumer at the last message that was read here ──▶ is it the same? what is behind it is collected
 #                                                                                      │ nothing is pending
 #                         a number is missing, silence: all anew ◀── live ◀── gaps are told, all is delivered
 #
@@ -17,6 +17,7 @@ require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/awaited"
 require "rondo/pubsub/nats/copies"
 require "rondo/pubsub/nats/gaps"
+require "rondo/pubsub/nats/losses"
 require "rondo/pubsub/nats/setup"
 require "rondo/pubsub/nats/wish"
 require "rondo/pubsub/queued/kept"
@@ -40,6 +41,8 @@ module Rondo
       # Of one engine.
       # @api private
       class Stream
+        include Losses
+
         # Seconds until the hub is offered what it did not take; more each time.
         RETRY = 0.05
         RETRY_MOST = 1.0
@@ -64,7 +67,7 @@ module Rondo
           @refusals = 0
           @copies = Copies.new(names, self)
           @awaited = Awaited.new(outlet)
-          @top = 0
+          @top = @floor = 0
           forget_link
         end
 
@@ -121,7 +124,7 @@ module Rondo
         # @return [void]
         def forget_link
           @requests = @link = @consumer = nil
-          @is_live = @is_asking = false
+          @is_live = @is_asking = @is_doubted = false
           @caught = []
           @copies.forget_link
         end
@@ -205,6 +208,8 @@ module Rondo
         attr_reader :top
         # @return [Integer] id at which the stream begins
         attr_reader :began
+        # @return [Integer] id up to which the stream may have lost messages that it had acknowledged
+        attr_reader :floor
 
         # @return [Integer] messages that the stream keeps of a channel
         def messages
@@ -258,17 +263,19 @@ module Rondo
             @gaps.lose_all([created, @top].max)
             @began = created
             @sequence = 0
+            @mark = @behind_us = nil
             @awaited.lost(0)
           end
-          @awaited.lost(last) if last < @sequence
-          @sequence = last if last < @sequence
-          consume
+          return consume unless last < @sequence
+
+          @is_doubted ? lose_end(last) : doubt
         end
 
         def start_at(created, state, last)
           @began = created
           @sequence = last
-          @top = [@top, created, last.zero? ? 0 : Answers.time(state["last_ts"])].max
+          @mark_us = [created, last.zero? ? 0 : Answers.time(state["last_ts"])].max
+          @top = [@top, @mark_us].max
           @tracks.each_value { |track| track.last = @top if track.last.zero? }
           @rewind ? rewind : consume
         end
@@ -285,17 +292,14 @@ module Rondo
         def consume(from_us = nil)
           @consumer&.close
           @retry_at = nil
-          @is_live = @is_holed = false
+          @is_live = @is_holed = @is_doubted = false
           @caught = []
           @caught_bytes = 0
           @counts = Hash.new(0)
-          @read = @sequence
-          @reread = nil
-          if from_us
-            @read = nil
-            @reread = from_us
-          end
-          @consumer = Consumer.new(@names.stream, @requests, after: @sequence, from_us: from_us) do |name, pending|
+          @reread = from_us
+          from_us ||= @behind_us
+          @read = from_us ? nil : @sequence
+          @consumer = Consumer.new(@names.stream, @requests, at: @sequence, from_us: from_us) do |name, pending|
             live if pending.zero? && !@is_live && @consumer&.name == name
           end
         end
@@ -314,6 +318,9 @@ module Rondo
 
         def read(stored)
           return read_old(stored) if @reread
+
+          go_on_before(stored) unless @read
+          return compare(stored) if stored.sequence <= @read
 
           @is_holed = true if stored.sequence > @read + 1
           collect_anew if @is_live && @is_holed
@@ -391,7 +398,7 @@ module Rondo
           track = @tracks[stored.channel]
           return later if stored.channel && (track || @interests.pattern?) && !hand_on(track, stored)
 
-          @sequence = stored.sequence
+          reach(stored)
           @top = stored.id
           @awaited.read(stored.number, stored.id) if @awaited.any? && stored.writer == @writer
           true
@@ -402,8 +409,12 @@ module Rondo
           if is_new && stored.writer == @writer
             @outlet.again(stored.channel, stored.text, stored.kind, @awaited.take(stored.number))
           end
-          @sequence = stored.sequence if is_new
+          reach(stored) if is_new
           true
+        end
+
+        def reach(stored)
+          @sequence, @mark, @mark_us = stored.sequence, stored.id, stored.time_us
         end
 
         def stored(entry, sequence)

@@ -19,6 +19,7 @@ class CopiesTest < Minitest::Test
   class Peer
     attr_reader :asked, :pages, :given, :said, :others
     attr_accessor :takes, :age_us
+    attr_writer :floor
 
     def initialize
       @asked, @pages, @open, @given, @said, @others = Array.new(6) { [] }
@@ -36,6 +37,7 @@ class CopiesTest < Minitest::Test
     def give(*words) = (@given << words) && @takes
     def live? = true
     def began = 1
+    def floor = @floor.to_i
     def top = 9
     def messages = 100
 
@@ -69,6 +71,12 @@ class CopiesTest < Minitest::Test
     @now += 7
     finish
     assert_equal CREATED_US + 7_000_000, @peer.given.last[2], "the time that it takes"
+  end
+
+  def test_a_copy_says_what_the_stream_has_lost
+    @peer.floor = 5
+    finish
+    assert_equal 5, @peer.given.last[1]
   end
 
   # Every wait is longer than the one before, but for chance, up to a limit.

@@ -20,13 +20,17 @@ class GapsTest < Minitest::Test
 
   # Requests, and the connection.
   class Peer
-    attr_reader :asked
+    attr_reader :asked, :place
 
     def initialize = @asked = []
-    def ask(subject, _data = "", **, &block) = @asked << [subject, block]
     def open(name) = name
     def shut(_name) = nil
     def info = { "version" => "2.9.10" }
+
+    def ask(subject, words = "", **, &block)
+      @place = words[:config].slice(:opt_start_seq, :opt_start_time).values if subject.include?("CONSUMER.CREATE")
+      @asked << [subject, block]
+    end
 
     def answer(part, words)
       found = @asked.find { |subject, _| subject.include?(part) }
@@ -130,6 +134,83 @@ class GapsTest < Minitest::Test
     assert_equal [%w[x gap], %w[y gap]], @outlet.seen
   end
 
+  # Nobody misses anything, and nobody is told.
+  def test_the_last_message_that_was_read_is_read_again
+    connect(2)
+    assert_equal [1], @peer.place
+    consumer(2)
+    bring("x", 1, 1, 1)
+    bring("x", 2, 2, 0)
+    assert_equal [%w[x 2]], @outlet.seen
+    assert_equal [0, true], [@stream.floor, @stream.live?]
+  end
+
+  def test_a_stream_that_has_lost_its_last_messages_is_told_to_all
+    lose_two_of_three
+    connect(1)
+    ask_again
+    assert_equal ["2026-01-01T00:00:00.000004Z"], @peer.place
+    consumer(0)
+    assert_equal [%w[x gap], %w[y gap]], @outlet.seen
+    assert_equal [AT + 3, true], [@stream.floor, @stream.live?]
+    bring("y", 2, 1, 0, LATER_AT)
+    assert_equal %w[y 2], @outlet.seen.last
+    assert_equal 3, @outlet.seen.size
+  end
+
+  # Others have written some meanwhile, but not as many.
+  def test_messages_at_the_numbers_of_those_that_are_lost_are_read
+    lose_two_of_three
+    connect(2)
+    ask_again
+    consumer(1)
+    bring("y", 2, 1, 0, LATER_AT)
+    assert_equal [%w[x gap], %w[y gap], %w[y 2]], @outlet.seen
+    @stream.forget_link
+    connect(2)
+    assert_equal [2], @peer.place, "told once"
+  end
+
+  # It has just become the leader.
+  def test_a_nats_that_does_not_have_all_yet_has_lost_nothing
+    lose_two_of_three
+    connect(1)
+    @last = [3]
+    ask_again
+    assert_equal [3], @peer.place
+    consumer(1)
+    bring("x", 3, 1, 0)
+    assert_empty @outlet.seen
+    assert_equal [0, true], [@stream.floor, @stream.live?]
+  end
+
+  # They have written more than was lost, so that the numbers say nothing.
+  def test_another_message_at_the_number_of_the_last_one_that_was_read
+    lose_two_of_three
+    connect(4)
+    assert_equal [3], @peer.place
+    consumer(2)
+    bring("x", 3, 1, 1, LATER_AT)
+    assert_equal ["2026-01-01T00:00:00.000004Z"], @peer.place
+    bring("x", 4, 2, 0, LATER_AT)
+    assert_empty @outlet.seen, "of the consumer that was given up"
+    @name = @stream.instance_variable_get(:@consumer).name
+    consumer(3)
+    3.times { |index| bring("x", index + 2, index + 1, 2 - index, LATER_AT) }
+    assert_equal [%w[x gap], %w[y gap], %w[x 2], %w[x 3], %w[x 4]], @outlet.seen
+    assert_equal AT + 3, @stream.floor
+  end
+
+  # The connection breaks before any of it has come.
+  def test_what_was_written_since_is_looked_for_until_it_is_read
+    lose_two_of_three
+    connect(2)
+    ask_again
+    @stream.forget_link
+    connect(3)
+    assert_equal ["2026-01-01T00:00:00.000004Z"], @peer.place
+  end
+
   # There may be more of them than anybody follows. Which ones have lost something is not known then.
   def test_channels_that_are_counted_have_a_limit
     many = Nats::Stream::COUNTED + 1
@@ -151,6 +232,16 @@ class GapsTest < Minitest::Test
 
   private
 
+  # The stream that comes next does not have them.
+  def lose_two_of_three
+    connect(3)
+    consumer(3)
+    (1..3).each { |number| bring("x", number, number, 3 - number) }
+    assert_equal [%w[x 2], %w[x 3]], @outlet.seen
+    @outlet.seen.clear
+    @stream.forget_link
+  end
+
   def connect(last, created = CREATED)
     @peer = Peer.new
     @stream.begin(@peer, @peer)
@@ -168,7 +259,8 @@ class GapsTest < Minitest::Test
   end
 
   # After its pause. The stream may be another one by then.
-  def read_again
+  def ask_again
+    assert_nil @stream.instance_variable_get(:@consumer)
     limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until @peer.asked.any? { |subject, _| subject.include?("CONSUMER.CREATE") }
       flunk "it is not read again" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > limit
@@ -176,6 +268,10 @@ class GapsTest < Minitest::Test
       @stream.ask
       inform(*@last) if @peer.asked.any? { |subject, _| subject.include?("STREAM.INFO") }
     end
+  end
+
+  def read_again
+    ask_again
     @name = @stream.instance_variable_get(:@consumer).name
     yield
     @peer.answer("CONSUMER.CREATE", "num_pending" => 0)
