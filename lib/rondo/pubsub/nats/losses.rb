@@ -53,6 +53,26 @@ module Rondo
           consume
         end
 
+        # Clients were here before this engine was. They have seen an id above the time of the newest message, but that
+        # message may have it.
+        def claim(state)
+          return unless @rewind && @rewind > @mark_us && (@sequence.zero? || state["messages"].to_i.positive?)
+
+          @claimed = @rewind
+          @rewind = nil
+        end
+
+        # The stream has no message with that id, so it is another one, or an older one.
+        def judge
+          claimed = @claimed
+          @claimed = nil
+          return if claimed.nil? || claimed == @top
+
+          @tracks.each_value { |track| track.last = [track.last, @top].min }
+          @floor = @top
+          @gaps.lose_all(@top)
+        end
+
         def go_on_before(stored)
           @read = @sequence = stored.sequence - 1
           @behind_us = nil

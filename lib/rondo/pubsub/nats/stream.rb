@@ -277,6 +277,7 @@ module Rondo
           @mark_us = [created, last.zero? ? 0 : Answers.time(state["last_ts"])].max
           @top = [@top, @mark_us].max
           @tracks.each_value { |track| track.last = @top if track.last.zero? }
+          claim(state)
           @rewind ? rewind : consume
         end
 
@@ -364,6 +365,7 @@ module Rondo
 
         # Gaps first: what a limit removed is before what it left.
         def release(is_part)
+          judge
           tell_holes(is_part) if @is_holed
           caught = @caught
           @caught = []

@@ -58,10 +58,7 @@ class GapsTest < Minitest::Test
 
   def setup
     @outlet = Outlet.new
-    names = Nats::Names.new("rondo")
-    @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, messages: 2, bytes: nil, replicas: 1, storage: "memory")
-    @stream.keep(Rondo::PubSub::Queued::Terms.new(2, 0, nil))
-    %w[x y].each { |channel| @stream.follow(channel, 1) }
+    begin_with("x" => 1, "y" => 1)
     connect(0)
     consumer(0)
     bring("x", 1, 1, 0)
@@ -211,6 +208,35 @@ class GapsTest < Minitest::Test
     assert_equal ["2026-01-01T00:00:00.000004Z"], @peer.place
   end
 
+  # After a restart by exec. Messages that come meanwhile are behind the gap.
+  def test_an_id_that_the_stream_does_not_have_is_told_to_all
+    begin_with("x" => AT + 50, "y" => 1)
+    connect(2)
+    assert_equal [2], @peer.place
+    consumer(2)
+    bring("x", 2, 1, 1)
+    bring("x", 3, 2, 0)
+    assert_equal [%w[x gap], %w[y gap], %w[x 3]], @outlet.seen
+    assert_equal [AT + 2, true], [@stream.floor, @stream.live?]
+  end
+
+  def test_a_stream_that_never_had_a_message_does_not_have_it
+    begin_with("x" => AT + 50)
+    connect(0)
+    consumer(0)
+    assert_equal [%w[x gap]], @outlet.seen
+  end
+
+  # It was written by somebody who knew a higher id than its time.
+  def test_an_id_above_the_time_of_its_message_is_there
+    begin_with("x" => AT + 50)
+    connect(2)
+    consumer(1)
+    bring("x", 2, 1, 0, AT, "Rondo-Of" => "#{AT + 49} t")
+    assert_empty @outlet.seen
+    assert_equal [0, AT + 50, true], [@stream.floor, @stream.top, @stream.live?]
+  end
+
   # There may be more of them than anybody follows. Which ones have lost something is not known then.
   def test_channels_that_are_counted_have_a_limit
     many = Nats::Stream::COUNTED + 1
@@ -232,6 +258,13 @@ class GapsTest < Minitest::Test
 
   private
 
+  def begin_with(channels)
+    names = Nats::Names.new("rondo")
+    @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, messages: 2, bytes: nil, replicas: 1, storage: "memory")
+    @stream.keep(Rondo::PubSub::Queued::Terms.new(2, 0, nil))
+    channels.each { |channel, after| @stream.follow(channel, after) }
+  end
+
   # The stream that comes next does not have them.
   def lose_two_of_three
     connect(3)
@@ -250,7 +283,7 @@ class GapsTest < Minitest::Test
 
   def inform(last, created = CREATED)
     @last = [last, created]
-    @peer.answer("STREAM.INFO", "config" => CONFIG, "created" => created, "state" => { "last_seq" => last, "last_ts" => CREATED })
+    @peer.answer("STREAM.INFO", "config" => CONFIG, "created" => created, "state" => { "last_seq" => last, "last_ts" => CREATED, "messages" => last })
   end
 
   def consumer(pending)
@@ -277,8 +310,8 @@ class GapsTest < Minitest::Test
     @peer.answer("CONSUMER.CREATE", "num_pending" => 0)
   end
 
-  def bring(channel, sequence, delivered, pending, begin_us = AT)
+  def bring(channel, sequence, delivered, pending, begin_us = AT, headers = {})
     reply = "$JS.ACK.s.c.1.#{sequence}.#{delivered}.#{(begin_us + sequence) * 1000}.#{pending}"
-    @stream.take(Nats::Message.new("rondo.s.#{channel}", @name, reply, {}, sequence.to_s))
+    @stream.take(Nats::Message.new("rondo.s.#{channel}", @name, reply, headers, sequence.to_s))
   end
 end
