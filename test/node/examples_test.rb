@@ -125,9 +125,12 @@ class NodeExamplesTest < Minitest::Test
     servers = both("../test/node/up/websocket/config.ru")
     same(servers, "GET / HTTP/1.1\r\n")
     servers.each do |server|
-      peers = Array.new(2) { WebsocketPeer.new(server.url) }
-      assert_equal "one", peers[0].ask("one")
-      peers.each { |peer| assert_match(/\Aall: one by \d+\z/, peer.hear) }
+      peers = []
+      2.times do
+        peers << WebsocketPeer.new(server.url)
+        assert_equal "one", peers.last.ask("one") # it has subscribed before
+        peers.each { |peer| assert_match(/\Aall: one by \d+\z/, peer.hear) }
+      end
       peers.each(&:close)
       server.wait_for_log(/^closed \d+$/)
       last = WebsocketPeer.new(server.url)
