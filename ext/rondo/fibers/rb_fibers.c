@@ -291,8 +291,8 @@ static VALUE end_park(VALUE argument) {
         rd_switch_arrived(parking); /* if it was raised in, nobody has done that */
         rd_parking_leave(parking, fibers->ops->is_left(fibers));
     }
-    if (fibers->is_closed)
-        return Qnil; /* rd_fibers_free() has the parking; its error is not marked */
+    /* rd_fibers_free() has the parking, and its error is not marked any more. */
+    if (fibers->is_closed) return Qnil;
     call->error = take_error(call);
     rd_deadline_cancel(&fibers->deadlines, &parking->deadline);
     call->result = rd_run_list_drop(&fibers->runnable, &parking->runnable);

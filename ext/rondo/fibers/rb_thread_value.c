@@ -4,7 +4,7 @@
  */
 #include "fibers/rb_thread_value.h"
 
-#if RUBY_API_VERSION_CODE < 30300
+#ifdef RD_KEEPS_THREAD_VALUE
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,8 +15,6 @@
 void rd_thread_value_prepare(VALUE scheduler) {
     rb_obj_respond_to(scheduler, rb_intern("scheduler_close"), 1);
 }
-
-#ifdef __linux__
 
 /* The functions that begin a thread are below its thread-local storage, at the upper end of the
  * stack: 5,000 bytes from there on x86-64 with Debian's Ruby 3.1. */
@@ -56,14 +54,6 @@ void rd_thread_value_hold(rd_thread_value *value) {
     value->words = rd_alloc((size_t)(end - from) * sizeof(VALUE));
     value->count = copy_words(value->words, from, end);
 }
-
-#else
-
-void rd_thread_value_hold(rd_thread_value *value) {
-    (void)value;
-}
-
-#endif
 
 void rd_thread_value_mark(const rd_thread_value *value) {
     if (value->words != NULL) rb_gc_mark_locations(value->words, value->words + value->count);

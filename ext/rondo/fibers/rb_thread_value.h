@@ -17,7 +17,9 @@ typedef struct rd_thread_value {
     size_t count;
 } rd_thread_value;
 
-#if RUBY_API_VERSION_CODE < 30300
+/* Where the upper end of a stack can be found. */
+#if RUBY_API_VERSION_CODE < 30300 && defined(__linux__)
+#define RD_KEEPS_THREAD_VALUE
 
 /* Looks up once what Ruby calls to close this scheduler. The first lookup for a class allocates,
  * and that would be before the value is held. */

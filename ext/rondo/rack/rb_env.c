@@ -79,13 +79,12 @@ static bool add_header(rd_call *call, const rd_header *header) {
     return !NIL_P(before);
 }
 
-/* A list is longer than each of its values. */
+/* Whatever else there is of fields is frozen already. */
 static void freeze_lists(rd_call *call) {
     const rd_head *head = &call->request->head;
     for (unsigned i = 0; i < head->header_count; i++) {
         VALUE value = rb_hash_lookup(call->env, key_of(call, &head->headers[i]));
-        if (NIL_P(value) || RSTRING_LEN(value) <= (long)head->headers[i].value_len) continue;
-        rb_obj_freeze(value);
+        if (!NIL_P(value)) rb_obj_freeze(value);
     }
 }
 

@@ -352,16 +352,21 @@ static void report_left(rd_runner *runner) {
     rd_report_error(runner->binding, error, Qnil);
 }
 
+/* What is raised in the thread now has nothing left to end. It is reported. */
+static void call_at_the_end(VALUE (*call)(VALUE argument), rd_runner *runner) {
+    int state = 0;
+    rb_protect(call, (VALUE)runner, &state);
+    if (state != 0) report_left(runner);
+}
+
 static VALUE end_all(VALUE argument) {
     rd_runner *runner = (rd_runner *)argument;
     const uint64_t until_ns = rd_clock_ns() + END_PATIENCE_NS;
     rd_fibers_begin_hub(runner->fibers);
     rd_fibers_raise_all(runner->fibers, rb_exc_new_cstr(rd_scheduler_stopped(), "the thread ends"));
     while (!rd_fiber_calls_are_over(runner) && rd_clock_ns() < until_ns) {
-        int state = 0;
         if (!rd_fibers_can_run(runner->fibers)) rd_fiber_calls_sleep(runner, until(until_ns));
-        rb_protect(let_end, (VALUE)runner, &state);
-        if (state != 0) report_left(runner);
+        call_at_the_end(let_end, runner);
         if (rd_is_forked(runner->binding)) break;
     }
     return Qnil;
@@ -370,13 +375,6 @@ static VALUE end_all(VALUE argument) {
 static VALUE forget_scheduler(VALUE unused) {
     (void)unused;
     return rb_fiber_scheduler_set(Qnil);
-}
-
-/* What is raised in the thread now has nothing left to end. It is reported. */
-static void call_at_the_end(VALUE (*call)(VALUE argument), rd_runner *runner) {
-    int state = 0;
-    rb_protect(call, (VALUE)runner, &state);
-    if (state != 0) report_left(runner);
 }
 
 /* A fiber that does not end keeps its stack, and the server: both may know each other. */
