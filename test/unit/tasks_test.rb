@@ -40,6 +40,13 @@ class TasksTest < Minitest::Test
     Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond)
   end
 
+  # In a process of its own, which overwrites memory that is freed.
+  # @return [String] what it printed
+  def run_script(text)
+    words = [RbConfig.ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-rrondo", "-e", text]
+    Open3.capture2({ "MALLOC_PERTURB_" => "165" }, *words).first
+  end
+
   # The server's objects are younger than the task, so a minor collection finds them only by a write barrier. Ruby looks
   # for those that are missing, and ends the process.
   OLD_TASK = <<~RUBY
@@ -59,11 +66,10 @@ class TasksTest < Minitest::Test
   RUBY
 
   def test_a_task_that_is_older_than_its_server
-    output, = Open3.capture2e(RbConfig.ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-rrondo", "-e", OLD_TASK)
-    assert_equal "consistent\n", output
+    assert_equal "consistent\n", run_script(OLD_TASK)
   end
 
-  # The server waits for its block for a second, and forgets the task. Memory that is freed is overwritten.
+  # The server waits for its block for a second, and forgets the task.
   TASK_THAT_GOES_ON = <<~RUBY
     begun, go_on, ended = Array.new(3) { Queue.new }
     ask = lambda do
@@ -93,8 +99,7 @@ class TasksTest < Minitest::Test
   RUBY
 
   def test_a_task_that_goes_on_when_its_server_has_ended
-    output, = Open3.capture2({ "MALLOC_PERTURB_" => "165" }, RbConfig.ruby, "-I#{File.expand_path("../../lib", __dir__)}", "-rrondo", "-e", TASK_THAT_GOES_ON)
-    assert_equal "alive\n", output
+    assert_equal "alive\n", run_script(TASK_THAT_GOES_ON)
   end
 
   def test_tasks_run_on_application_threads_in_order

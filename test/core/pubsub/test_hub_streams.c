@@ -300,14 +300,18 @@ static void test_a_copy_ends_with_the_last_subscriber(void) {
     finish();
 }
 
+static void end_engine(void) {
+    rd_hub_leave(&hub, &links[ENGINE]);
+    said[ENGINE][0] = '\0';
+}
+
 /* The next program tells its engine how far the old one came. */
 static void test_the_next_engine_goes_on_after_the_last_message(void) {
     begin();
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "kb", "", 0);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 70);
-    rd_hub_leave(&hub, &links[ENGINE]);
-    said[ENGINE][0] = '\0';
+    end_engine();
     rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
     check_said(ENGINE, "keep k*  #1;sub ka  #70;sub kb  #70;");
     finish();
@@ -320,8 +324,7 @@ static void test_the_next_engine_goes_on_at_what_the_copy_knew(void) {
     begin_copy("ka", 90, 40);
     end_copy("ka");
     answer_all();
-    rd_hub_leave(&hub, &links[ENGINE]);
-    said[ENGINE][0] = '\0';
+    end_engine();
     rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
     check_said(ENGINE, "keep k*  #1;sub ka  #40;");
     finish();
@@ -333,8 +336,7 @@ static void test_what_waits_for_the_next_engine_goes_on_there_too(void) {
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "other", "", 0);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 70);
-    rd_hub_leave(&hub, &links[ENGINE]);
-    said[ENGINE][0] = '\0';
+    end_engine();
     is_full = true;
     rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "kb", "", 0);

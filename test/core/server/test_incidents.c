@@ -39,6 +39,18 @@ static void test_a_flood_is_a_line_a_second(void) {
     end();
 }
 
+/* Two more have lines again. The first one has the number of those that had none. */
+static void check_next_second(int first, int second, uint32_t unnamed) {
+    rd_incidents_taken taken;
+    later(1000);
+    add(first);
+    add(second);
+    CHECK_INT(take(&taken), 2);
+    CHECK_INT(taken.kept[0].unnamed, unnamed);
+    CHECK_INT(taken.kept[1].unnamed, 0);
+    CHECK_INT(taken.lost, 0);
+}
+
 /* Scanners come in floods: a few lines a second, the first of the next second has the number of the
  * others. */
 static void test_failed_handshakes(void) {
@@ -48,13 +60,7 @@ static void test_failed_handshakes(void) {
     for (int times = 0; times < 12; times++) add(RD_ERR_TLS_VERSION);
     CHECK_INT(take(&taken), 5);
     CHECK_INT(taken.kept[4].unnamed, 0);
-    later(1000);
-    add(RD_ERR_TLS_MISSING);
-    add(RD_ERR_HANDSHAKE);
-    CHECK_INT(take(&taken), 2);
-    CHECK_INT(taken.kept[0].unnamed, 7);
-    CHECK_INT(taken.kept[1].unnamed, 0);
-    CHECK_INT(taken.lost, 0);
+    check_next_second(RD_ERR_TLS_MISSING, RD_ERR_HANDSHAKE, 7);
     end();
 }
 
@@ -73,12 +79,7 @@ static void test_a_client_that_goes_on_breaking_rules(void) {
     CHECK_INT(lines, 100);
     add(RD_ERR_ANSWER_SHORT); /* has its own */
     CHECK_INT(take(&taken), 1);
-    later(1000);
-    add(RD_ERR_EXPECTATION);
-    add(RD_ERR_EXPECTATION);
-    CHECK_INT(take(&taken), 2);
-    CHECK_INT(taken.kept[0].unnamed, 900);
-    CHECK_INT(taken.kept[1].unnamed, 0);
+    check_next_second(RD_ERR_EXPECTATION, RD_ERR_EXPECTATION, 900);
     end();
 }
 

@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "rack_case"
+require "objspace"
 
 class RackStreamTest < RackCase
   # A streaming body that can be closed.
@@ -390,6 +391,16 @@ class RackStreamTest < RackCase
     @inside << true
     eventually("others are inside") { (@inside.size % PLACES).zero? }
     [200, {}, ["here"]]
+  end
+
+  # The server itself may be collected before.
+  def test_a_stream_knows_the_objects_of_its_server
+    streams = Queue.new
+    client = serve(lint: false) { [200, {}, ->(stream) { streams << stream }] }
+    client.write(bytes("GET", "/"))
+    stream = take(streams)
+    assert(ObjectSpace.reachable_objects_from(stream).any?(Rondo::Server::Core))
+    stream.close
   end
 
   def test_a_forgotten_stream_ends_with_the_collector
