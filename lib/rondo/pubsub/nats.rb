@@ -34,6 +34,8 @@ module Rondo
       THREAD = "rondo nats"
       # Bytes of headers beside a message.
       HEAD_MAX = 4096
+      # Bytes of what NATS sends at most: its answer that has a message has it in base64.
+      ANSWER_MAX = (RelayFrames::PAYLOAD_MAX + (2 * HEAD_MAX)) * 4 / 3
       # @api private
       TOO_LONG = "a message is longer than max_payload of NATS, and was not sent"
       OPTIONS = %i[jetstream prefix required tls messages bytes replicas storage ping timeout queue queue_bytes].freeze
@@ -75,7 +77,7 @@ module Rondo
         @names = Names.new(prefix)
         @name = "NATS at #{@addresses.map { |each| "#{each.hostname}:#{each.port}" }.join(", ")}"
         @access = Credentials.new(access)
-        @terms = { tls: tls, timeout: timeout, ping: ping, bytes_max: RelayFrames::PAYLOAD_MAX + HEAD_MAX }
+        @terms = { tls: tls, timeout: timeout, ping: ping, bytes_max: ANSWER_MAX }
         @keeping = { messages: messages, bytes: bytes, replicas: replicas, storage: storage } if jetstream
         Wish.check(@keeping) if @keeping
         @limits = [queue, queue_bytes]

@@ -41,9 +41,11 @@ module Rondo
         # @!attribute left [Integer] messages of the page that may still come
         # @!attribute asked_at [Float] when the page was asked for
         # @!attribute heard_at [Float]
+        # @!attribute oldest [Integer, nil] number of the oldest message of the channel, where a replica may lack it
+        # @!attribute newest [Integer, nil] of the newest one
         # @!attribute ahead_us [Integer] how far the clock of NATS is ahead of ours, which only measures durations
         Reading = Struct.new(:name, :channel, :items, :bytes, :recent, :recent_bytes, :floor, :left, :consumer, :is_cut,
-                             :asked_at, :heard_at, :ahead_us)
+                             :asked_at, :heard_at, :oldest, :newest, :ahead_us)
 
         # @param names [Names]
         # @param stream [Stream]
@@ -121,7 +123,7 @@ module Rondo
           add(reading, stored)
           return anew(reading) if too_much?(reading)
 
-          return finish(reading) if stored.pending.zero?
+          return finish(reading) if stored.pending.zero? && stored.sequence >= reading.newest.to_i
 
           read_page(reading) if (reading.left -= 1).zero?
         end
@@ -133,7 +135,16 @@ module Rondo
           reading = @reading[name] = Reading.new(name, channel, [], 0, [], 0, 0, 0)
           reading.asked_at = reading.heard_at = @clock.call
           @requests.open(name)
-          config = { filter_subject: @names.kept(channel), deliver_policy: "all", ack_policy: "none",
+          return make(reading) unless @stream.replicas?
+
+          @stream.leader.ends(channel) do |oldest, newest|
+            reading.oldest, reading.newest = oldest, newest
+            make(reading) if @reading[name]
+          end
+        end
+
+        def make(reading)
+          config = { filter_subject: @names.kept(reading.channel), deliver_policy: "all", ack_policy: "none",
                      replay_policy: "instant", inactive_threshold: IDLE * NANOSECONDS, mem_storage: true,
                      num_replicas: 1, max_deliver: 1 }
           words = { stream_name: @names.stream, config: config }
@@ -146,7 +157,7 @@ module Rondo
 
           reading.consumer = answer["name"]
           reading.ahead_us = Answers.time(answer["created"]) - clock_us
-          answer["num_pending"].to_i.zero? ? finish(reading) : read_page(reading)
+          answer["num_pending"].to_i.zero? && reading.newest.nil? ? finish(reading) : read_page(reading)
         end
 
         # Too many consumers, or none are allowed.
@@ -264,7 +275,7 @@ module Rondo
         # Above it nothing is missing.
         def floor_of(reading, state, now_us)
           first = reading.items.first
-          is_full = reading.is_cut || reading.items.size >= @stream.messages
+          is_full = reading.is_cut || reading.items.size >= @stream.messages || lacks_oldest?(reading)
           age_us = @stream.age_us
           [@stream.began,
            @stream.floor,
@@ -272,6 +283,11 @@ module Rondo
            is_full && first ? first.id - 1 : 0,
            age_us.positive? ? now_us - age_us : 0,
            gone_before(state)].max
+        end
+
+        # Or a limit has just removed it.
+        def lacks_oldest?(reading)
+          reading.oldest && reading.items.any? && reading.items.first.sequence > reading.oldest
         end
 
         # What is before the first message of the stream may be lost by another limit, or by hand.

@@ -31,7 +31,7 @@ module Rondo
             reach(stored)
             raise_top(stored.id)
           end
-          live if stored.pending.zero? && @consumer && !@is_live
+          ended if stored.pending.zero? && @consumer && !@is_live
         end
 
         # The id of the newest message may be above its time, which is what was known. "From now on" is behind it.
@@ -51,26 +51,6 @@ module Rondo
           @mark = nil
           @behind_us = @mark_us + 1
           consume
-        end
-
-        # Clients were here before this engine was. They have seen an id above the time of the newest message, but that
-        # message may have it.
-        def claim(state)
-          return unless @rewind && @rewind > @mark_us && (@sequence.zero? || state["messages"].to_i.positive?)
-
-          @claimed = @rewind
-          @rewind = nil
-        end
-
-        # The stream has no message with that id, so it is another one, or an older one.
-        def judge
-          claimed = @claimed
-          @claimed = nil
-          return if claimed.nil? || claimed == @top
-
-          @tracks.each_value { |track| track.last = [track.last, @top].min }
-          @floor = @top
-          @gaps.lose_all(@top)
         end
 
         def go_on_before(stored)

@@ -4,7 +4,7 @@
 # engine's mutex, on the thread of the pump but for what the hub asks.
 #
 #   STREAM.INFO ──▶ a consumer at the last message that was read here ──▶ is it the same? what is behind it is collected
-#                                                                                      │ nothing is pending
+#                                                                                      │ all of it has come
 #                         a number is missing, silence: all anew ◀── live ◀── gaps are told, all is delivered
 #
 # An id is the time of the message in the stream, in microseconds; see {Stored}. Decision 72 has the reasons.
@@ -17,7 +17,9 @@ require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/awaited"
 require "rondo/pubsub/nats/copies"
 require "rondo/pubsub/nats/gaps"
+require "rondo/pubsub/nats/leader"
 require "rondo/pubsub/nats/losses"
+require "rondo/pubsub/nats/rewind"
 require "rondo/pubsub/nats/setup"
 require "rondo/pubsub/nats/wish"
 require "rondo/pubsub/queued/kept"
@@ -42,6 +44,7 @@ module Rondo
       # @api private
       class Stream
         include Losses
+        include Rewind
 
         # Seconds until the hub is offered what it did not take; more each time.
         RETRY = 0.05
@@ -83,6 +86,7 @@ module Rondo
           return unless after > 1 && (@began.nil? || after < @top)
 
           @rewind = [@rewind || 0, after].max
+          @is_rewinding = false
         end
 
         # @return [void]
@@ -118,12 +122,13 @@ module Rondo
 
           @requests = requests
           @link = link
+          @leader = Leader.new(requests, @names)
           learn
         end
 
         # @return [void]
         def forget_link
-          @requests = @link = @consumer = nil
+          @requests = @link = @leader = @consumer = nil
           @is_live = @is_asking = @is_doubted = false
           @caught = []
           @copies.forget_link
@@ -138,7 +143,7 @@ module Rondo
         # @return [void]
         def ask
           learn if @is_unknown && !@is_asking
-          return rewind if @rewind && @consumer
+          return consume if @rewind && !@is_rewinding && @consumer
           return look_again if (@retry_at && now >= @retry_at) || late?
 
           @copies.ask(@requests) if @is_live
@@ -189,8 +194,8 @@ module Rondo
         # @return [void]
         def take(message)
           return @copies.take(message) if message.sid.start_with?("c")
-          return if @consumer&.name != message.sid || @rewind # all of it is read again
-          return @consumer.control(message, @link) || look_again if message.status
+          return if @consumer&.name != message.sid || (@rewind && !@is_rewinding) # all of it is read again
+          return control(message) if message.status
 
           stored = Stored.of(message, @names) or return
           return look_again unless @consumer.next?(stored)
@@ -215,6 +220,14 @@ module Rondo
         def messages
           @config["max_msgs_per_subject"].to_i
         end
+
+        # @return [Boolean] whether a consumer may read at a node that has not all of it
+        def replicas?
+          @config["num_replicas"].to_i > 1
+        end
+
+        # @return [Leader]
+        attr_reader :leader
 
         # @return [Integer] microseconds that the stream keeps messages; 0: no limit
         def age_us
@@ -256,7 +269,7 @@ module Rondo
         end
 
         def arrive(created, state)
-          last = state["last_seq"].to_i
+          @goal = last = state["last_seq"].to_i
           return start_at(created, state, last) if @began.nil?
 
           if created != @began
@@ -278,30 +291,48 @@ module Rondo
           @top = [@top, @mark_us].max
           @tracks.each_value { |track| track.last = @top if track.last.zero? }
           claim(state)
-          @rewind ? rewind : consume
-        end
-
-        # Of a restart by exec: clients were here before this engine was.
-        def rewind
-          from = @rewind
-          @rewind = nil
-          consume(from)
+          consume
         end
 
         # ---- reading ----
 
-        def consume(from_us = nil)
+        # From the last message that was read, or before it.
+        def consume
           @consumer&.close
           @retry_at = nil
-          @is_live = @is_holed = @is_doubted = false
+          @is_live = @is_holed = @is_doubted = @is_ended = @is_looking = false
           @caught = []
           @caught_bytes = 0
           @counts = Hash.new(0)
-          @reread = from_us
-          from_us ||= @behind_us
-          @read = from_us ? nil : @sequence
-          @consumer = Consumer.new(@names.stream, @requests, at: @sequence, from_us: from_us) do |name, pending|
-            live if pending.zero? && !@is_live && @consumer&.name == name
+          @is_rewinding = !@rewind.nil?
+          @from_us = @rewind || @behind_us
+          @read = @from_us ? nil : @sequence
+          @goal = [@goal, @sequence].max
+          @came = 0
+          @consumer = Consumer.new(@names.stream, @requests, at: @sequence, from_us: @from_us) do |name, pending|
+            ended if pending.zero? && !@is_live && @consumer&.name == name
+          end
+        end
+
+        def control(message)
+          return look_again unless @consumer.control(message, @link)
+
+          ended if @is_ended && !@is_live
+        end
+
+        # Nothing is pending where the consumer reads. A replica has the last messages a moment later.
+        def ended
+          @is_ended = true
+          return live if @came >= @goal || !replicas?
+          return if @is_looking
+
+          @is_looking = true
+          name = @consumer.name
+          @leader.time_of(@goal) do |time_us|
+            next unless @consumer&.name == name && !@is_live
+
+            @is_looking = false
+            live unless time_us && time_us >= @from_us.to_i
           end
         end
 
@@ -318,7 +349,8 @@ module Rondo
         end
 
         def read(stored)
-          return read_old(stored) if @reread
+          @came = stored.sequence
+          return read_old(stored) if @is_rewinding
 
           go_on_before(stored) unless @read
           return compare(stored) if stored.sequence <= @read
@@ -330,7 +362,7 @@ module Rondo
           return take_live(stored) if @is_live
 
           collect(stored)
-          live if stored.pending.zero? && @consumer
+          ended if stored.pending.zero? && @consumer
         end
 
         # A limit has removed messages before they came here.
@@ -347,17 +379,9 @@ module Rondo
           release(true)
         end
 
-        def read_old(stored)
-          track = @tracks[stored.channel]
-          hand_on(track, stored) if track && stored.id > track.last && stored.sequence <= @sequence
-          return unless stored.sequence >= @sequence || stored.pending.zero?
-
-          consume
-        end
-
         def live
-          return if @rewind
-          return consume if @reread
+          return if @rewind && !@is_rewinding
+          return go_on if @rewind
 
           @is_live = release(false)
           @refusals = 0 if @is_live

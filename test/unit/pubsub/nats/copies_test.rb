@@ -18,7 +18,7 @@ class CopiesTest < Minitest::Test
   # A stream, its requests and what they get.
   class Peer
     attr_reader :asked, :pages, :given, :said, :others
-    attr_accessor :takes, :age_us
+    attr_accessor :takes, :age_us, :leader
     attr_writer :floor
 
     def initialize
@@ -36,6 +36,7 @@ class CopiesTest < Minitest::Test
     def refused(text) = @said << text
     def give(*words) = (@given << words) && @takes
     def live? = true
+    def replicas? = !leader.nil?
     def began = 1
     def floor = @floor.to_i
     def top = 9
@@ -77,6 +78,48 @@ class CopiesTest < Minitest::Test
     @peer.floor = 5
     finish
     assert_equal 5, @peer.given.last[1]
+  end
+
+  # A replica has them a moment later, whoever has them now.
+  def test_a_copy_has_the_newest_message_that_the_leader_has
+    begin_at_replica(oldest: 1, newest: 3, pending: 2)
+    deliver(1, 1)
+    deliver(2, 0)
+    assert_equal [[], []], [@peer.asked, @peer.given]
+    deliver(3, 0)
+    @peer.answer(INFO)
+    assert_equal [1, [1, 2, 3]], given
+  end
+
+  def test_a_replica_that_has_none_of_them_yet
+    begin_at_replica(oldest: 1, newest: 1, pending: 0)
+    assert_equal 256, @peer.pages.last.last["batch"]
+    finish
+    assert_equal [1, [1]], given
+  end
+
+  def test_a_channel_of_which_the_leader_has_nothing
+    begin_at_replica(oldest: nil, newest: nil, pending: 0)
+    @peer.answer(INFO)
+    assert_equal [1, []], given
+  end
+
+  # It had lost them when it was killed, the leader has them.
+  def test_a_copy_says_what_a_replica_lacks
+    begin_at_replica(oldest: 2, newest: 6, pending: 2)
+    deliver(5, 1)
+    deliver(6, 0)
+    @peer.answer(INFO)
+    assert_equal [4, [5, 6]], given
+  end
+
+  def test_a_replica_that_lacks_the_newest_for_too_long_is_given_up
+    begin_at_replica(oldest: 1, newest: 3, pending: 2)
+    deliver(2, 0)
+    @now += 5
+    @copies.ask(@peer)
+    assert_equal [], @peer.open
+    assert_empty @peer.given
   end
 
   # Every wait is longer than the one before, but for chance, up to a limit.
@@ -198,6 +241,24 @@ class CopiesTest < Minitest::Test
   end
 
   private
+
+  def begin_at_replica(oldest:, newest:, pending:)
+    @peer.open.clear
+    @peer.asked.clear
+    @copies.forget("x")
+    @peer.leader = Nats::Leader.new(@peer, Nats::Names.new("rondo"))
+    @copies.want("x")
+    @copies.ask(@peer)
+    ends = newest ? [newest, oldest].map { |number| { "message" => { "seq" => number } } } : [{ "error" => { "err_code" => 10_037 } }]
+    ends.each { |answer| @peer.answer(answer) }
+    @peer.answer("name" => "one", "num_pending" => pending, "created" => CREATED)
+  end
+
+  # @return [Array] floor, ids
+  def given
+    _, floor, *, items = @peer.given.last
+    [floor, items.map(&:id)]
+  end
 
   def begin_others(channels)
     channels.each do |channel|

@@ -256,11 +256,152 @@ class GapsTest < Minitest::Test
     assert_empty @outlet.seen
   end
 
+  # ---- a consumer at a replica ----
+
+  # It has the last message a moment later than the leader.
+  def test_not_all_has_come_while_a_replica_lacks_the_last_message
+    with_replicas
+    connect(3)
+    consumer(1)
+    bring("x", 1, 1, 1)
+    bring("x", 2, 2, 0)
+    refute_predicate @stream, :live?
+    there(3)
+    beat(2)
+    there(3)
+    refute_predicate @stream, :live?
+    bring("x", 3, 3, 0)
+    assert_equal [%w[x 2], %w[x 3]], @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  # A limit removed it meanwhile.
+  def test_nobody_waits_for_a_message_that_the_leader_lacks
+    with_replicas
+    connect(3)
+    consumer(1)
+    bring("x", 1, 1, 1)
+    bring("x", 2, 2, 0)
+    there(3)
+    refute_predicate @stream, :live?
+    beat(2)
+    there(nil)
+    assert_equal [%w[x 2]], @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  def test_an_id_that_a_replica_does_not_have_yet_is_there
+    with_replicas
+    begin_with("x" => AT + 50)
+    connect(2)
+    consumer(0)
+    there(2)
+    assert_empty @outlet.seen
+    bring("x", 2, 1, 0, AT, "Rondo-Of" => "#{AT + 49} t")
+    assert_empty @outlet.seen
+    assert_equal [0, AT + 50, true], [@stream.floor, @stream.top, @stream.live?]
+  end
+
+  # What was written after the loss is before the last message of the leader, or is that one.
+  def test_nobody_waits_for_a_message_that_was_read_before_the_stream_lost_its_end
+    with_replicas
+    lose_two_of_three
+    connect(1)
+    ask_again
+    consumer(0)
+    there(1)
+    assert_equal [%w[x gap], %w[y gap]], @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  # ---- after a restart by exec ----
+
+  def test_what_clients_have_not_seen_is_read_though_a_replica_has_it_a_moment_later
+    with_replicas
+    rewind_to(AT + 1)
+    consumer(1)
+    bring("x", 2, 1, 0)
+    there(3)
+    assert_equal ["2026-01-01T00:00:00.000001Z"], @peer.place, "it goes on"
+    bring("x", 3, 2, 0)
+    assert_equal [3], @peer.place
+    end_at(3)
+    assert_equal [%w[x 2], %w[x 3]], @outlet.seen
+  end
+
+  def test_what_the_hub_does_not_take_of_it_is_read_again
+    rewind_to(AT + 1)
+    @outlet.full = [%w[x 2]]
+    consumer(2)
+    bring("x", 2, 1, 1)
+    bring("x", 3, 2, 0)
+    assert_empty @outlet.seen
+    @outlet.full = []
+    ask_again
+    read_old_messages
+  end
+
+  def test_it_is_read_again_when_the_connection_is_lost
+    rewind_to(AT + 1)
+    consumer(2)
+    bring("x", 2, 1, 1)
+    @stream.forget_link
+    connect(3, CREATED, AT + 3)
+    read_old_messages
+  end
+
+  def test_it_is_read_again_when_the_consumer_is_gone
+    rewind_to(AT + 1)
+    consumer(2)
+    bring("x", 2, 1, 1)
+    @stream.take(Nats::Message.new("", @name, nil, { "" => "409 Consumer Deleted" }, ""))
+    inform(3, CREATED, AT + 3)
+    read_old_messages
+  end
+
   private
+
+  def with_replicas
+    @replicas = 3
+    setup
+  end
+
+  # Clients have seen the first of three.
+  def rewind_to(id)
+    begin_with("x" => id)
+    connect(3, CREATED, AT + 3)
+    assert_equal ["2026-01-01T00:00:00.000001Z"], @peer.place
+  end
+
+  def read_old_messages
+    assert_equal ["2026-01-01T00:00:00.000001Z"], @peer.place
+    consumer(3)
+    (1..3).each { |number| bring("x", number, number, 3 - number) }
+    end_at(3)
+    assert_equal [%w[x 2], %w[x 3]], @outlet.seen
+  end
+
+  # The one that follows it.
+  def end_at(number)
+    assert_equal [number], @peer.place
+    consumer(1)
+    bring("x", number, 1, 0)
+    assert_predicate @stream, :live?
+  end
+
+  # The leader was asked for a message, and has it or not.
+  def there(number)
+    answer = number ? { "message" => { "seq" => number, "time" => Time.at(0, AT + number, :usec).utc.iso8601(6) } } : { "error" => { "err_code" => 10_037 } }
+    @peer.answer("MSG.GET", answer)
+  end
+
+  def beat(delivered)
+    @stream.take(Nats::Message.new("", @name, nil, { "" => "100 Idle Heartbeat", "Nats-Last-Consumer" => delivered.to_s }, ""))
+  end
 
   def begin_with(channels)
     names = Nats::Names.new("rondo")
-    @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, messages: 2, bytes: nil, replicas: 1, storage: "memory")
+    @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, messages: 2, bytes: nil, replicas: @replicas || 1, storage: "memory")
     @stream.keep(Rondo::PubSub::Queued::Terms.new(2, 0, nil))
     channels.each { |channel, after| @stream.follow(channel, after) }
   end
@@ -275,15 +416,17 @@ class GapsTest < Minitest::Test
     @stream.forget_link
   end
 
-  def connect(last, created = CREATED)
+  def connect(...)
     @peer = Peer.new
     @stream.begin(@peer, @peer)
-    inform(last, created)
+    inform(...)
   end
 
-  def inform(last, created = CREATED)
-    @last = [last, created]
-    @peer.answer("STREAM.INFO", "config" => CONFIG, "created" => created, "state" => { "last_seq" => last, "last_ts" => CREATED, "messages" => last })
+  def inform(last, created = CREATED, last_us = AT)
+    @last = [last, created, last_us]
+    config = CONFIG.merge("num_replicas" => @replicas || 1)
+    time = Time.at(0, last_us, :usec).utc.iso8601(6)
+    @peer.answer("STREAM.INFO", "config" => config, "created" => created, "state" => { "last_seq" => last, "last_ts" => time, "messages" => last })
   end
 
   def consumer(pending)
