@@ -79,17 +79,18 @@ module Rondo
         # @param stream [String]
         # @param requests [Requests]
         # @param at [Integer] number of the message with which it begins; if that is gone, the next one
-        # @param from_us [Integer, nil] instead of it, microseconds
+        # @param from_us [Integer, nil] instead of it, microseconds; earlier ones may come, too
+        # @param is_in_memory [Boolean] whether NATS has the stream there
         # @yieldparam name [String]
         # @yieldparam pending [Integer] how many messages it will have at once
-        def initialize(stream, requests, at:, from_us: nil)
+        def initialize(stream, requests, at:, from_us: nil, is_in_memory: false)
           @requests = requests
           @name = "d#{Consumer.next_number}"
           @delivered = 0
           @heard_at = now
           config = { deliver_subject: requests.open(@name), ack_policy: "none", replay_policy: "instant",
                      flow_control: true, idle_heartbeat: HEARTBEAT * 1_000_000_000, mem_storage: true,
-                     num_replicas: 1, max_deliver: 1, **place(at, from_us) }
+                     num_replicas: 1, max_deliver: 1, **place(at, from_us, is_in_memory) }
           requests.ask("$JS.API.CONSUMER.CREATE.#{stream}", { stream_name: stream, config: config }) do |answer|
             raise Link::Refused, Answers.text_of(answer["error"]) if answer["error"]
 
@@ -123,6 +124,12 @@ module Rondo
           message.status == 100 && (last.nil? || last.to_i == @delivered)
         end
 
+        # @param message [Message] of the server itself
+        # @return [Integer, nil] the number in the stream up to which all has come, if it says so
+        def upto(message)
+          message.headers["Nats-Last-Stream"]&.to_i unless message.headers["Nats-Consumer-Stalled"]
+        end
+
         # @return [Boolean] it is gone
         def silent?
           patience.zero?
@@ -135,8 +142,10 @@ module Rondo
 
         private
 
-        def place(number, from_us)
+        # A NATS (seen with 2.9.10) crashes when it looks for a time in memory where messages are removed.
+        def place(number, from_us, is_in_memory)
           return { deliver_policy: "by_start_sequence", opt_start_seq: [number, 1].max } unless from_us
+          return { deliver_policy: "all" } if is_in_memory
 
           time = Time.at(0, from_us, :usec).utc
           { deliver_policy: "by_start_time", opt_start_time: time.strftime("%Y-%m-%dT%H:%M:%S.%6NZ") }

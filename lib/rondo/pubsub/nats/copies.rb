@@ -12,8 +12,9 @@ module Rondo
     class Nats < Engine
       # @api private
       class Copies
-        # At once.
+        # At once; and of streams with replicas, whose leader answers with whole messages.
         MOST = 16
+        MOST_ASKED = 4
         NANOSECONDS = 1_000_000_000
         PAGE = 256
         PAGE_BYTES = 4 << 20
@@ -85,7 +86,7 @@ module Rondo
           @reading.values.each { |each| anew(each) if patience(each).zero? } # rubocop:disable Style/HashEachMethods
           return if @clock.call < @next_at
 
-          while @wanted.any? && @reading.size < MOST
+          while @wanted.any? && @reading.size < most
             channel, = @wanted.shift
             start(channel) if @stream.track(channel)
           end
@@ -94,7 +95,7 @@ module Rondo
         # @return [Float, nil] seconds until {#ask} is to be called again
         def pause
           waits = @reading.each_value.map { |each| patience(each) }
-          waits << [@next_at - @clock.call, 0].max if @wanted.any? && @reading.size < MOST
+          waits << [@next_at - @clock.call, 0].max if @wanted.any? && @reading.size < most
           waits.min
         end
 
@@ -129,6 +130,10 @@ module Rondo
         end
 
         private
+
+        def most
+          @stream.replicas? ? MOST_ASKED : MOST
+        end
 
         def start(channel)
           name = "c#{@count += 1}"

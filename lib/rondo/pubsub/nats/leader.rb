@@ -35,13 +35,6 @@ module Rondo
           end
         end
 
-        # @param number [Integer]
-        # @yieldparam time_us [Integer, nil] of the message with this number; nil: there is none
-        # @return [void]
-        def time_of(number)
-          get(seq: number) { |found, time| yield found && Answers.time(time) }
-        end
-
         private
 
         def get(words)
@@ -49,10 +42,10 @@ module Rondo
             error = answer["error"]
             raise Link::Refused, Answers.text_of(error) if error && error["err_code"] != NO_MESSAGE
 
-            number, time = answer["message"].to_h.values_at("seq", "time")
+            number = answer["message"].to_h["seq"]
             raise Link::Refused, "JetStream: an answer without a message" unless error || number.is_a?(Integer)
 
-            yield number, time
+            yield number
           end
         end
       end

@@ -31,7 +31,7 @@ module Rondo
             reach(stored)
             raise_top(stored.id)
           end
-          ended if stored.pending.zero? && @consumer && !@is_live
+          ended(stored.sequence) if stored.pending.zero? && @consumer && !@is_live
         end
 
         # The id of the newest message may be above its time, which is what was known. "From now on" is behind it.
@@ -51,6 +51,11 @@ module Rondo
           @mark = nil
           @behind_us = @mark_us + 1
           consume
+        end
+
+        # NATS may begin before the time.
+        def pass_older(stored)
+          ended(stored.sequence) if stored.pending.zero?
         end
 
         def go_on_before(stored)

@@ -33,16 +33,27 @@ module Rondo
           @gaps.lose_all(@top)
         end
 
+        # The first one is what clients have seen last, or that one is missing.
         def read_old(stored)
-          track = @tracks[stored.channel]
-          is_new = track && stored.id > track.last && stored.sequence <= @sequence
-          return later if is_new && !hand_on(track, stored)
+          @is_holed = true if @read ? stored.sequence > @read + 1 : stored.id != @rewind
+          @read = stored.sequence
+          collect(stored) if stored.sequence <= @sequence
+          return unless @consumer
           return go_on if stored.sequence >= @sequence
 
-          ended if stored.pending.zero?
+          ended(stored.sequence) if stored.pending.zero?
+        end
+
+        def take_old(stored)
+          track = @tracks[stored.channel]
+          return true unless track && stored.id > track.last
+
+          hand_on(track, stored) || later
         end
 
         def go_on
+          return unless release(false)
+
           @rewind = nil
           consume
         end

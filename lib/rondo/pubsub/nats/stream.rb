@@ -54,6 +54,8 @@ module Rondo
         # Channels whose messages are counted while they are collected, whoever follows them.
         COUNTED = 50_000
         OLDEST = [2, 9].freeze
+        # Seconds that a replica may be behind the leader without a message.
+        LAG = 5
 
         # @param names [Names]
         # @param interests [Interests]
@@ -300,7 +302,7 @@ module Rondo
         def consume
           @consumer&.close
           @retry_at = nil
-          @is_live = @is_holed = @is_doubted = @is_ended = @is_looking = false
+          @is_live = @is_holed = @is_doubted = false
           @caught = []
           @caught_bytes = 0
           @counts = Hash.new(0)
@@ -308,32 +310,37 @@ module Rondo
           @from_us = @rewind || @behind_us
           @read = @from_us ? nil : @sequence
           @goal = [@goal, @sequence].max
-          @came = 0
-          @consumer = Consumer.new(@names.stream, @requests, at: @sequence, from_us: @from_us) do |name, pending|
-            ended if pending.zero? && !@is_live && @consumer&.name == name
+          @behind_at = nil
+          @consumer = Consumer.new(@names.stream, @requests, **place) do |name, pending|
+            ended(0) if pending.zero? && !@is_live && @consumer&.name == name
           end
+        end
+
+        def place
+          { at: @sequence, from_us: @from_us, is_in_memory: @config["storage"] == "memory" }
         end
 
         def control(message)
           return look_again unless @consumer.control(message, @link)
 
-          ended if @is_ended && !@is_live
+          upto = @is_live ? nil : @consumer.upto(message)
+          return unless upto
+          return live if upto >= @goal
+
+          @behind_at ||= now
+          give_up_replica if now - @behind_at > LAG
         end
 
-        # Nothing is pending where the consumer reads. A replica has the last messages a moment later.
-        def ended
-          @is_ended = true
-          return live if @came >= @goal || !replicas?
-          return if @is_looking
+        # Nothing is pending where the consumer reads. A replica has the last messages a moment later; its signs of life
+        # say how far it is.
+        def ended(sequence)
+          live if sequence >= @goal || !replicas?
+        end
 
-          @is_looking = true
-          name = @consumer.name
-          @leader.time_of(@goal) do |time_us|
-            next unless @consumer&.name == name && !@is_live
-
-            @is_looking = false
-            live unless time_us && time_us >= @from_us.to_i
-          end
+        # Another consumer may have another replica.
+        def give_up_replica
+          @outlet.refused("JetStream: a replica does not have the last messages, and does not get them")
+          look_again
         end
 
         def late?
@@ -349,7 +356,8 @@ module Rondo
         end
 
         def read(stored)
-          @came = stored.sequence
+          @behind_at = nil
+          return pass_older(stored) if @read.nil? && stored.time_us < @from_us
           return read_old(stored) if @is_rewinding
 
           go_on_before(stored) unless @read
@@ -362,7 +370,7 @@ module Rondo
           return take_live(stored) if @is_live
 
           collect(stored)
-          ended if stored.pending.zero? && @consumer
+          ended(stored.sequence) if stored.pending.zero? && @consumer
         end
 
         # A limit has removed messages before they came here.
@@ -381,7 +389,7 @@ module Rondo
 
         def live
           return if @rewind && !@is_rewinding
-          return go_on if @rewind
+          return go_on if @is_rewinding
 
           @is_live = release(false)
           @refusals = 0 if @is_live
@@ -398,6 +406,7 @@ module Rondo
 
           @is_holed = false
           @counts.clear unless is_part
+          return caught.all? { |stored| take_old(stored) } if @is_rewinding
           return false unless caught.all? { |stored| take_live(stored) }
 
           @awaited.passed(@sequence, @consumer.name) unless is_part
@@ -414,7 +423,7 @@ module Rondo
 
         # Messages after the last one that came here may be too old for the stream.
         def aged?
-          age_us.positive? && @top < (Time.now.to_f * 1_000_000) - age_us
+          age_us.positive? && (@rewind || @top) < (Time.now.to_f * 1_000_000) - age_us
         end
 
         # Whose id does not ascend is void: its server writes it again.

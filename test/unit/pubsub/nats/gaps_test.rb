@@ -26,6 +26,7 @@ class GapsTest < Minitest::Test
     def open(name) = name
     def shut(_name) = nil
     def info = { "version" => "2.9.10" }
+    def push(_bytes) = nil
 
     def ask(subject, words = "", **, &block)
       @place = words[:config].slice(:opt_start_seq, :opt_start_time).values if subject.include?("CONSUMER.CREATE")
@@ -40,13 +41,16 @@ class GapsTest < Minitest::Test
 
   # The hub. `full`: what it does not take yet.
   class Outlet
-    attr_reader :seen
+    attr_reader :seen, :said
     attr_accessor :full
 
     def initialize
       @seen = []
+      @said = []
       @full = []
     end
+
+    def refused(text) = @said << text
 
     def item(item)
       word = [item.channel, item.text || "gap"]
@@ -256,6 +260,44 @@ class GapsTest < Minitest::Test
     assert_empty @outlet.seen
   end
 
+  # Its sign of life says how far the stream was sent: what is before the last message is gone.
+  def test_all_has_come_though_the_last_message_was_removed
+    connect(3)
+    consumer(2)
+    bring("x", 1, 1, 1)
+    refute_predicate @stream, :live?
+    beat(1, 3)
+    assert_predicate @stream, :live?
+    assert_empty @outlet.seen
+  end
+
+  # It comes in the middle of many messages: who has lost something is not known then.
+  def test_a_question_for_an_answer_says_nothing_of_what_has_come
+    connect(1)
+    consumer(1)
+    bring("x", 1, 1, 0)
+    assert_predicate @stream, :live?
+    bring("other", 8, 2, 1)
+    @stream.take(Nats::Message.new("", @name, "reply", { "" => "100 FlowControl Request" }, ""))
+    refute_predicate @stream, :live?
+    bring("other", 9, 3, 0)
+    assert_empty @outlet.seen
+    assert_predicate @stream, :live?
+  end
+
+  # It was read before, and is not written again. A replica that has less begins with it.
+  def test_messages_before_the_time_from_which_it_is_read_are_passed_over
+    lose_two_of_three
+    connect(1)
+    ask_again
+    consumer(1)
+    bring("x", 1, 1, 0, AT, "Rondo-Of" => "0 t #{@stream.instance_variable_get(:@writer)} 1")
+    assert_equal [%w[x gap], %w[y gap]], @outlet.seen
+    assert_predicate @stream, :live?
+    bring("y", 2, 2, 0, LATER_AT)
+    assert_equal %w[y 2], @outlet.seen.last
+  end
+
   # ---- a consumer at a replica ----
 
   # It has the last message a moment later than the leader.
@@ -265,29 +307,25 @@ class GapsTest < Minitest::Test
     consumer(1)
     bring("x", 1, 1, 1)
     bring("x", 2, 2, 0)
-    refute_predicate @stream, :live?
-    there(3)
-    beat(2)
-    there(3)
+    beat(2, 2)
     refute_predicate @stream, :live?
     bring("x", 3, 3, 0)
     assert_equal [%w[x 2], %w[x 3]], @outlet.seen
     assert_predicate @stream, :live?
   end
 
-  # A limit removed it meanwhile.
-  def test_nobody_waits_for_a_message_that_the_leader_lacks
+  def test_a_replica_that_does_not_get_the_last_message_is_given_up
     with_replicas
     connect(3)
     consumer(1)
-    bring("x", 1, 1, 1)
-    bring("x", 2, 2, 0)
-    there(3)
-    refute_predicate @stream, :live?
-    beat(2)
-    there(nil)
-    assert_equal [%w[x 2]], @outlet.seen
-    assert_predicate @stream, :live?
+    bring("x", 1, 1, 0)
+    beat(1, 1)
+    behind_at = @stream.instance_variable_get(:@behind_at)
+    @stream.instance_variable_set(:@behind_at, behind_at - Nats::Stream::LAG - 1)
+    beat(1, 1)
+    assert_equal 1, @outlet.said.size
+    inform(3)
+    refute_equal @name, @stream.instance_variable_get(:@consumer).name
   end
 
   def test_an_id_that_a_replica_does_not_have_yet_is_there
@@ -295,23 +333,11 @@ class GapsTest < Minitest::Test
     begin_with("x" => AT + 50)
     connect(2)
     consumer(0)
-    there(2)
+    beat(0, 1)
     assert_empty @outlet.seen
     bring("x", 2, 1, 0, AT, "Rondo-Of" => "#{AT + 49} t")
     assert_empty @outlet.seen
     assert_equal [0, AT + 50, true], [@stream.floor, @stream.top, @stream.live?]
-  end
-
-  # What was written after the loss is before the last message of the leader, or is that one.
-  def test_nobody_waits_for_a_message_that_was_read_before_the_stream_lost_its_end
-    with_replicas
-    lose_two_of_three
-    connect(1)
-    ask_again
-    consumer(0)
-    there(1)
-    assert_equal [%w[x gap], %w[y gap]], @outlet.seen
-    assert_predicate @stream, :live?
   end
 
   # ---- after a restart by exec ----
@@ -319,12 +345,12 @@ class GapsTest < Minitest::Test
   def test_what_clients_have_not_seen_is_read_though_a_replica_has_it_a_moment_later
     with_replicas
     rewind_to(AT + 1)
-    consumer(1)
-    bring("x", 2, 1, 0)
-    there(3)
+    consumer(2)
+    bring("x", 1, 1, 1)
+    bring("x", 2, 2, 0)
+    beat(2, 2)
     assert_equal ["2026-01-01T00:00:00.000001Z"], @peer.place, "it goes on"
-    bring("x", 3, 2, 0)
-    assert_equal [3], @peer.place
+    bring("x", 3, 3, 0)
     end_at(3)
     assert_equal [%w[x 2], %w[x 3]], @outlet.seen
   end
@@ -332,9 +358,8 @@ class GapsTest < Minitest::Test
   def test_what_the_hub_does_not_take_of_it_is_read_again
     rewind_to(AT + 1)
     @outlet.full = [%w[x 2]]
-    consumer(2)
-    bring("x", 2, 1, 1)
-    bring("x", 3, 2, 0)
+    consumer(3)
+    (1..3).each { |number| bring("x", number, number, 3 - number) }
     assert_empty @outlet.seen
     @outlet.full = []
     ask_again
@@ -343,8 +368,9 @@ class GapsTest < Minitest::Test
 
   def test_it_is_read_again_when_the_connection_is_lost
     rewind_to(AT + 1)
-    consumer(2)
-    bring("x", 2, 1, 1)
+    consumer(3)
+    bring("x", 1, 1, 2)
+    bring("x", 2, 2, 1)
     @stream.forget_link
     connect(3, CREATED, AT + 3)
     read_old_messages
@@ -352,11 +378,41 @@ class GapsTest < Minitest::Test
 
   def test_it_is_read_again_when_the_consumer_is_gone
     rewind_to(AT + 1)
-    consumer(2)
-    bring("x", 2, 1, 1)
+    consumer(3)
+    bring("x", 1, 1, 2)
     @stream.take(Nats::Message.new("", @name, nil, { "" => "409 Consumer Deleted" }, ""))
     inform(3, CREATED, AT + 3)
     read_old_messages
+  end
+
+  # Of a channel with two messages more may be gone.
+  def test_what_a_limit_has_removed_meanwhile_is_told
+    rewind_to(AT + 1, "y" => AT + 1)
+    consumer(2)
+    bring("x", 2, 1, 1)
+    bring("x", 3, 2, 0)
+    end_at(3)
+    assert_equal [%w[x gap], %w[x 2], %w[x 3]], @outlet.seen
+  end
+
+  def test_what_something_else_has_removed_meanwhile_is_told_to_all
+    rewind_to(AT + 1, "y" => AT + 1)
+    consumer(1)
+    bring("x", 3, 1, 0)
+    end_at(3)
+    assert_equal [%w[x gap], %w[y gap], %w[x 3]], @outlet.seen
+  end
+
+  # Looking for a time there ends the process of a NATS in which messages were removed.
+  def test_a_stream_in_memory_is_read_from_its_beginning
+    @storage = "memory"
+    begin_with("x" => AT + 2)
+    connect(3, CREATED, AT + 3)
+    assert_empty @peer.place
+    consumer(3)
+    (1..3).each { |number| bring("x", number, number, 3 - number) }
+    end_at(3)
+    assert_equal [%w[x 3]], @outlet.seen
   end
 
   private
@@ -367,8 +423,8 @@ class GapsTest < Minitest::Test
   end
 
   # Clients have seen the first of three.
-  def rewind_to(id)
-    begin_with("x" => id)
+  def rewind_to(id, others = {})
+    begin_with("x" => id, **others)
     connect(3, CREATED, AT + 3)
     assert_equal ["2026-01-01T00:00:00.000001Z"], @peer.place
   end
@@ -389,14 +445,9 @@ class GapsTest < Minitest::Test
     assert_predicate @stream, :live?
   end
 
-  # The leader was asked for a message, and has it or not.
-  def there(number)
-    answer = number ? { "message" => { "seq" => number, "time" => Time.at(0, AT + number, :usec).utc.iso8601(6) } } : { "error" => { "err_code" => 10_037 } }
-    @peer.answer("MSG.GET", answer)
-  end
-
-  def beat(delivered)
-    @stream.take(Nats::Message.new("", @name, nil, { "" => "100 Idle Heartbeat", "Nats-Last-Consumer" => delivered.to_s }, ""))
+  def beat(delivered, last)
+    words = { "" => "100 Idle Heartbeat", "Nats-Last-Consumer" => delivered.to_s, "Nats-Last-Stream" => last.to_s }
+    @stream.take(Nats::Message.new("", @name, nil, words, ""))
   end
 
   def begin_with(channels)
@@ -424,7 +475,7 @@ class GapsTest < Minitest::Test
 
   def inform(last, created = CREATED, last_us = AT)
     @last = [last, created, last_us]
-    config = CONFIG.merge("num_replicas" => @replicas || 1)
+    config = CONFIG.merge("num_replicas" => @replicas || 1, "storage" => @storage || "file")
     time = Time.at(0, last_us, :usec).utc.iso8601(6)
     @peer.answer("STREAM.INFO", "config" => config, "created" => created, "state" => { "last_seq" => last, "last_ts" => time, "messages" => last })
   end
