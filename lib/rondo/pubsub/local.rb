@@ -140,18 +140,21 @@ module Rondo
 
         rule = Rule.new(name, is_pattern, size, (ttl * 1000).ceil, bytes)
         @mutex.synchronize do
-          @rules[[name, rule.pattern]] = rule
+          key = [name, rule.pattern]
+          @rules.delete(key) if @rules[key]&.messages&.zero? # one that begins again is the newest
+          @rules[key] = rule
           @cores.each { |core| keep(core, rule) }
           @hub&.keep(rule)
         end
       end
 
-      # As the hub finds it: a rule of this name, else the first pattern that matches.
+      # As the hub finds it: a rule of this name, else the newest pattern that matches. One that is changed keeps its
+      # place.
       # @api private
       # @param channel [String]
       # @return [Rule, nil]
       def rule_of(channel)
-        rules = @mutex.synchronize { @rules.values }.select { |rule| rule.messages.positive? }
+        rules = @mutex.synchronize { @rules.values }.reverse.select { |rule| rule.messages.positive? }
         name = channel.b
         rules.find { |rule| !rule.pattern && rule.channel.b == name } || rules.find do |rule|
           rule.pattern && !name.start_with?("\0rondo") && Hub::Core.matches?(rule.channel, name)

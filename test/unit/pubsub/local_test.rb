@@ -157,6 +157,22 @@ class PubsubLocalTest < Minitest::Test
     serve(@a) { assert_empty @a.subscribed }
   end
 
+  # As in the hub.
+  def test_of_patterns_the_newest_rule_holds
+    [["r:*", 1], ["r:a*", 2]].each { |name, size| P.history(name, match: :redis, size: size) }
+    assert_equal [2, 1], sizes("r:ab", "r:b")
+    P.history("r:*", match: :redis, size: 3)
+    assert_equal [2, 3], sizes("r:ab", "r:b"), "a changed rule has become newer"
+    [0, 4].each { |size| P.history("r:*", match: :redis, size: size) }
+    assert_equal [4, 4], sizes("r:ab", "r:b"), "a rule that began again is an old one"
+    P.history("r:ab", size: 5)
+    P.history("r:?b", match: :redis, size: 6)
+    assert_equal [5, 6], sizes("r:ab", "r:bb")
+  ensure
+    %w[r:* r:a* r:?b].each { |name| P.history(name, match: :redis, size: 0) }
+    P.history("r:ab", size: 0)
+  end
+
   def test_a_name_is_its_bytes_as_they_were
     Rondo.subscribe(name = +"gr\u00fcn") { nil }
     Rondo.subscribe(name.b, since: Time.at(2)) { nil }
@@ -167,6 +183,10 @@ class PubsubLocalTest < Minitest::Test
   end
 
   private
+
+  def sizes(*channels)
+    channels.map { |channel| P.rule_of(channel).messages }
+  end
 
   def serve(core, *others, &block)
     P.serve(core) { others.empty? ? yield : serve(*others, &block) }
