@@ -43,6 +43,8 @@ module Rondo
       # Bytes of a message that a subscription of the longest pattern adds to it.
       # @api private
       RETURN_EXTRA = 1100
+      # @api private
+      TOO_LONG = "a message is longer than reply_max, and was not sent"
       # In a cluster the connections go to the node of this hash tag.
       # @api private
       TAG = "rondo"
@@ -161,7 +163,7 @@ module Rondo
 
       def push(words, publish, block = nil, is_passing: false)
         bytes = Link.encode(words)
-        return false if publish && bytes.bytesize + RETURN_EXTRA > @terms[:reply_max]
+        return too_long if publish && bytes.bytesize + RETURN_EXTRA > @terms[:reply_max]
 
         queue do
           start_replies if block
@@ -170,6 +172,12 @@ module Rondo
           @outage.full(@outbox.limits) unless is_passing
           false
         end
+      end
+
+      # @return [false]
+      def too_long
+        @outage.refused(TOO_LONG)
+        false
       end
 
       # The number in an answer is that of subscribers, or an id.

@@ -144,7 +144,7 @@ module Rondo
       end
 
       def push_kept(channel, message, terms, block)
-        return false if message.bytesize + RETURN_EXTRA > @terms[:reply_max]
+        return too_long if message.bytesize + RETURN_EXTRA > @terms[:reply_max]
 
         queue do
           start_replies if block

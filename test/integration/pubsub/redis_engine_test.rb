@@ -62,6 +62,7 @@ class RedisEngineTest < RedisCase
     length -= 1 until engine.publish("c" * 300, "x" * length)
     assert_equal length, take(1).first.last.bytesize
     refute_includes @log.string, "is not available"
+    assert_equal 1, @log.string.scan("a message is longer than reply_max, and was not sent").size
   end
 
   def test_a_publisher_that_is_interrupted_leaves_nothing_half_done
