@@ -39,6 +39,27 @@ class NatsAccessTest < NatsCase
     server(verb: "nats 'nats://127.0.0.1:1,nats://t0ken@127.0.0.1:#{@nats.port}'")
   end
 
+  # What docs/NATS.md names. After 1 MB NATS asks a reader of a stream to answer at $JS.FC, and stops after 2 MB if it
+  # does not.
+  def test_a_user_who_may_no_more_than_it_needs
+    publish, subscribe = [%w[rondo.p.> rondo.s.> $JS.API.> $JS.FC.>], %w[rondo.p.> _INBOX.>]].map { |names| JSON.generate(names) }
+    restart(*STORE, "-c", conf(<<~CONF))
+      authorization {
+        users = [ { user: me, password: secret, permissions: { publish: #{publish}, subscribe: #{subscribe} } } ]
+      }
+    CONF
+    a = server(verb: "nats 'nats://me:secret@127.0.0.1:#{@nats.port}', jetstream: true")
+    reader = reader(a, "kept:x", "plain")
+    %w[p.kept=3Ax p.plain].each { |name| eventually(name) { @nats.subscribers("rondo.#{name}") == 1 } }
+    messages = Array.new(400) { |index| "#{index}-#{"x" * 7000}" }
+    [["plain", "begin"], *messages.map { |message| ["kept:x", message] }].each do |channel, message|
+      publish(a, channel, message)
+      reader.read_until { reader.seen.last == message }
+    end
+    assert_equal ["begin", *messages], reader.seen
+    refute_match(/Permissions Violation|is not available/, a.log)
+  end
+
   def test_an_nkey
     seed, name = pair
     restart("-c", conf("authorization { users = [ { nkey: #{name} } ] }"))
