@@ -41,6 +41,15 @@ module Confirming
     get(server, "/?#{channel},#{message},#{how}").body
   end
 
+  # @param server [ServerProcess]
+  # @param line [Regexp] of the program that ends
+  # @return [void]
+  def restart_by_exec(server, line)
+    from = server.log.bytesize
+    server.signal("USR2")
+    [line, /^Rondo starting in cluster mode/, /Worker 1 .* phase: 1/].each { |text| server.wait_for_log(text, from: from) }
+  end
+
   module Tests
     # One application thread, which waits: the answer comes by another one.
     def test_the_answer_is_the_id_of_the_message
@@ -75,6 +84,50 @@ module Confirming
       reader = reader(a, "kept:x", after: "1")
       reader.read_until { reader.seen.size == 3 }
       assert_equal %w[before meanwhile until-it-is-back], reader.seen
+    end
+
+    # It is handed on to the next program, and goes before what is published since.
+    def test_what_waits_for_the_engine_is_there_after_a_restart_by_exec
+      a = server
+      first = ask(a, "kept:x", "first")
+      store.kill
+      3.times { |n| assert_equal "false", ask(a, "kept:x", n.to_s, "0") }
+      restart_by_exec(a, /^- 3 published messages wait for /)
+      assert_equal "false", ask(a, "kept:x", "3", "0")
+      store.start
+      reader = reader(a, "kept:x", after: first)
+      reader.read_until { reader.seen.size == 4 }
+      assert_equal [%w[0 1 2 3], 0], [reader.seen, reader.resets]
+    end
+
+    # Nobody had said that it is there. It goes again, under its number.
+    def test_what_had_no_answer_is_there_once_after_a_restart_by_exec
+      a = server
+      first = ask(a, "kept:x", "first")
+      store.freeze_process
+      assert_equal "false", ask(a, "kept:x", "sent", "1")
+      restart_by_exec(a, /^- 1 published messages wait for /)
+      store.thaw
+      refute_equal "false", ask(a, "kept:x", "last")
+      reader = reader(a, "kept:x", after: first)
+      reader.read_until { reader.seen.include?("last") }
+      assert_equal [%w[sent last], 0], [reader.seen, reader.resets]
+    end
+
+    # The messages of a program that is not there go on in this one.
+    def test_what_waits_for_the_engine_stays_if_no_program_can_be_executed
+      a = server("-R", "no-such-program-anywhere")
+      first = ask(a, "kept:x", "first")
+      store.kill
+      assert_equal "false", ask(a, "kept:x", "one", "0")
+      from = a.log.bytesize
+      a.signal("USR2")
+      a.wait_for_log(/^! .*No such file/, from: from)
+      assert_equal "false", ask(a, "kept:x", "two", "0")
+      store.start
+      reader = reader(a, "kept:x", after: first)
+      reader.read_until { reader.seen.size == 2 }
+      assert_equal [%w[one two], 0], [reader.seen, reader.resets]
     end
 
     def test_many_at_once_get_their_own_answers

@@ -148,6 +148,15 @@ int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payl
     return is_queued ? 1 : 0;
 }
 
+bool rd_hub_thread_give_back(rd_hub_thread *thread, rd_slice channel, rd_slice payload,
+                             unsigned flags) {
+    const rd_relay_frame frame = {.flags = (uint8_t)flags, .channel = channel, .payload = payload};
+    enter(thread);
+    const bool is_taken = rd_hub_give_back(&thread->hub, &frame);
+    leave(thread);
+    return is_taken;
+}
+
 int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern,
                        rd_relay_terms terms) {
     enter(thread);

@@ -65,6 +65,10 @@ int rd_hub_thread_publish(rd_hub_thread *thread, rd_slice channel, rd_slice payl
                           unsigned flags);
 int rd_hub_thread_keep(rd_hub_thread *thread, rd_slice name, bool is_pattern, rd_relay_terms terms);
 
+/* Takes a message that an engine gives back; see rd_hub_give_back(). */
+bool rd_hub_thread_give_back(rd_hub_thread *thread, rd_slice channel, rd_slice payload,
+                             unsigned flags);
+
 void rd_hub_thread_stats(rd_hub_thread *thread, rd_hub_stats *stats);
 
 /* Returns the number of a link that has begun to lose messages since the last call, or 0. */

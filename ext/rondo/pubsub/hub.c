@@ -40,6 +40,7 @@ void rd_hub_clear(rd_hub *hub) {
     rd_patterns_clear(&hub->matcher);
     rd_changes_clear(&hub->changes);
     rd_history_clear(&hub->history);
+    rd_buffer_clear(&hub->returned);
     rd_buffer_clear(&hub->unclaimed);
 }
 
@@ -65,6 +66,26 @@ static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
     if (message != NULL) rd_message_unref(message);
 }
 
+static bool keep_for_engine(rd_hub *hub, rd_buffer *frames, const rd_relay_frame *frame) {
+    const size_t waiting = rd_buffer_len(&hub->returned) + rd_buffer_len(&hub->unclaimed);
+    const size_t len = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
+    if (waiting + len <= hub->unclaimed_max &&
+        rd_relay_write(frame, RD_RELAY_PAYLOAD_MAX, frames) == 0) {
+        return true;
+    }
+    hub->unclaimed_lost++;
+    hub->lost++;
+    return false;
+}
+
+bool rd_hub_give_back(rd_hub *hub, const rd_relay_frame *from) {
+    const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
+                                  .flags = from->flags & (RD_RELAY_TEXT | RD_RELAY_CONFIRM),
+                                  .channel = from->channel,
+                                  .payload = from->payload};
+    return keep_for_engine(hub, &hub->returned, &frame);
+}
+
 static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
     const uint64_t rule =
         hub->has_streams ? rd_history_rule_number(&hub->history, from->channel) : 0;
@@ -75,18 +96,14 @@ static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
                                   .payload = from->payload};
     if (hub->engine != NULL) {
         rd_hub_send_message(hub, hub->engine, &frame, NULL);
-    } else if (rd_buffer_len(&hub->unclaimed) + RD_RELAY_HEAD_BYTES + frame.channel.len +
-                       frame.payload.len >
-                   hub->unclaimed_max ||
-               rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, &hub->unclaimed) < 0) {
-        hub->unclaimed_lost++;
-        hub->lost++;
+    } else {
+        keep_for_engine(hub, &hub->unclaimed, &frame);
     }
 }
 
-void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with) {
-    const char *bytes = rd_buffer_ptr(&hub->unclaimed);
-    size_t len = rd_buffer_len(&hub->unclaimed), used = 0;
+static void emit_all(const rd_buffer *frames, rd_history_emit *emit, void *with) {
+    const char *bytes = rd_buffer_ptr(frames);
+    size_t len = rd_buffer_len(frames), used = 0;
     rd_relay_reader reader;
     rd_relay_frame frame;
     rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
@@ -97,6 +114,11 @@ void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with)
         len -= used;
     }
     rd_relay_reader_clear(&reader);
+}
+
+void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with) {
+    emit_all(&hub->returned, emit, with);
+    emit_all(&hub->unclaimed, emit, with);
 }
 
 static void claim(void *with, const rd_relay_frame *frame) {
@@ -185,6 +207,7 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     rd_hub_recall_all(hub);
     if (!hub->has_streams) rd_hub_tell_interests(hub);
     rd_hub_each_unclaimed(hub, claim, hub);
+    rd_buffer_clear(&hub->returned);
     rd_buffer_clear(&hub->unclaimed);
 }
 

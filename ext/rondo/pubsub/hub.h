@@ -116,9 +116,10 @@ typedef struct rd_hub {
     rd_history history;
     uint64_t now_ms, wall_us; /* the caller keeps them up to date */
     uint64_t mark;
-    uint64_t published;  /* messages that came */
-    rd_buffer unclaimed; /* frames for an engine that is not connected */
-    size_t unclaimed_max;
+    uint64_t published;   /* messages that came */
+    rd_buffer returned;   /* frames that an engine has given back, older than those that follow */
+    rd_buffer unclaimed;  /* frames for an engine that is not connected */
+    size_t unclaimed_max; /* bytes of both */
     uint64_t unclaimed_lost; /* messages that did not fit */
     uint64_t lost;           /* all messages that could not be queued for a link that wants them */
 } rd_hub;
@@ -160,6 +161,10 @@ bool rd_hub_can_answer(rd_hub *hub);
 /* Publishes a message of this process. The flags ENGINE and TEXT count. Returns whether it was
  * queued for all links that want it. */
 bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame);
+
+/* Takes a message back from an engine that has left: the next one gets it before what waits. Of the
+ * flags TEXT and CONFIRM count. Returns false when there is no room. */
+bool rd_hub_give_back(rd_hub *hub, const rd_relay_frame *from);
 
 /* Adds a rule of this process. Returns 0 or RD_ERR_CHANNEL_NAME. */
 int rd_hub_keep(rd_hub *hub, rd_slice name, bool is_pattern, rd_relay_terms terms);

@@ -240,6 +240,19 @@ static VALUE hub_publish(VALUE self, VALUE channel, VALUE message, VALUE reach) 
     return code > 0 ? Qtrue : Qfalse;
 }
 
+/* give_back(channel, message): of an engine that has left; the message begins with a note.
+ * @return [Boolean] false: there is no room */
+static VALUE hub_give_back(VALUE self, VALUE channel, VALUE message) {
+    VALUE name = rd_channel_name_of(channel), string = rd_message_text_of(message);
+    const unsigned text = rd_message_is_published_as_text(string) ? RD_RELAY_TEXT : 0;
+    const bool is_taken =
+        rd_hub_thread_give_back(hub_of(self), rd_slice_of_string(name), rd_slice_of_string(string),
+                                text | RD_RELAY_CONFIRM);
+    RB_GC_GUARD(name);
+    RB_GC_GUARD(string);
+    return is_taken ? Qtrue : Qfalse;
+}
+
 static VALUE hub_keep(VALUE self, VALUE channel, VALUE pattern, VALUE size, VALUE ttl_ms,
                       VALUE bytes) {
     rd_hub_thread *hub = hub_of(self);
@@ -338,6 +351,7 @@ void rd_init_hub(VALUE rondo) {
     rb_define_method(core, "remove", hub_remove, 1);
     rb_define_method(core, "outage", hub_outage, 0);
     rb_define_method(core, "publish", hub_publish, 3);
+    rb_define_method(core, "give_back", hub_give_back, 2);
     rb_define_method(core, "keep", hub_keep, 5);
     rb_define_method(core, "stats", hub_stats, 0);
     rb_define_method(core, "save", hub_save, 0);

@@ -32,7 +32,7 @@ module Rondo
       text, keep = Succession.hand_on(current, previous, @cluster.supervisor.workers)
       @cluster.loop.restore_signals(except: Inherited::EARLY)
       listeners = Inherited.hand_on(@cluster.slots.all.map { |url, io| [url, io.fileno] })
-      published, links = hand_on_messages
+      published, links, engine = hand_on_messages
       more, kept = hand_on_what_is_secret
       fetched = @cluster.fetched
       foreign = [*@cluster.slots.foreign, *fetched&.foreign]
@@ -40,7 +40,7 @@ module Rondo
       Inherited.exec_again(@command, sockets, foreign: foreign, redirects: [*fetched&.redirects],
                                               keep: [*keep, *links, *kept], materials: @cluster.slots.materials,
                                               more: { Succession::VARIABLE => text, Hub::VARIABLE => published,
-                                                      **more, **environment })
+                                                      **engine, **more, **environment })
     rescue Error, SystemCallError => e
       @cluster.log.error "! #{e.message}"
       [*listeners&.map(&:last), *kept].each(&:close)
@@ -58,9 +58,9 @@ module Rondo
     def hand_on_messages
       @control&.hand_on
       @control&.close
-      @cluster.engine&.rest
+      engine = @cluster.engine&.rest
       @cluster.metrics&.rest
-      @cluster.hub.hand_on
+      [*@cluster.hub.hand_on, engine.to_h]
     end
   end
 end

@@ -15,10 +15,13 @@ module Rondo
     PATIENCE = 2
 
     # @param cluster [Cluster] has settings, hub, loop and log; its supervisor comes later
+    # @param env [Hash] the variable is removed
     # @return [ClusterEngine, nil] nil: none is asked for
     # @raise [Error, SystemCallError] one line
-    def self.open(cluster)
+    def self.open(cluster, env = ENV)
+      name = env.delete(Hub::ENGINE)
       engine = PubSub::Configured.make(cluster.settings, cluster.log) or return
+      engine.identity = name if engine.is_a?(PubSub::Queued)
       new(engine, cluster).tap(&:go_on)
     end
 
@@ -45,19 +48,22 @@ module Rondo
     end
 
     # Messages that are published for it wait in the hub; messages that it already has are sent, and their answers go
-    # to the workers. On the thread of the loop, which does not turn any more.
-    # @return [void]
+    # to the workers. What cannot be sent goes back to the hub. On the thread of the loop, which does not turn any more.
+    # @return [Hash{String => String}] variables for the next program
     def rest
-      return unless unlink
+      return {} unless unlink
 
-      flush
+      is_ours = @engine.is_a?(PubSub::Queued)
+      left = flush
+      is_ours ? give_back : say_lost(left)
       @answers.send_now(PATIENCE)
+      is_ours ? { Hub::ENGINE => @engine.identity }.compact : {}
     end
 
     # @return [void]
     def close
       # The engines of Rondo send what they have when they are closed, and say what they lose.
-      flush if unlink && !@engine.is_a?(PubSub::Queued)
+      say_lost(flush) if unlink && !@engine.is_a?(PubSub::Queued)
       PubSub::Configured.close(@engine, @log)
     end
 
@@ -74,9 +80,22 @@ module Rondo
       true
     end
 
+    # @return [Integer] messages that the engine still has
     def flush
-      left = @engine.respond_to?(:flush) ? @engine.flush(PATIENCE) : 0
-      @log.error "! #{left} published messages have not reached #{@engine.inspect}" if left.positive?
+      @engine.respond_to?(:flush) ? @engine.flush(PATIENCE) : 0
+    end
+
+    def give_back
+      kept, lost = @engine.hand_on do |channel, message, number|
+        note = PubSub::RelayFrames.returned(number)
+        @hub.give_back(channel, message.encoding == Encoding::UTF_8 ? note + message : note.b << message)
+      end
+      @log.say "- #{kept} published messages wait for #{@engine.name}" if kept.positive?
+      say_lost(lost)
+    end
+
+    def say_lost(count)
+      @log.error "! #{count} published messages have not reached #{@engine.inspect}" if count.positive?
     end
 
     def keeps?

@@ -148,10 +148,18 @@ module Rondo
 
       # An error of an engine ends nothing else.
       def publish(frame)
+        number = RelayFrames.number_of(frame.note)
+        return hand_again(frame, number) if number
+
         frame.note ? publish_for_answer(frame) : hand(frame)
       rescue StandardError, ScriptError => e # NotImplementedError is one
         @log.error "! #{@engine.class}#publish: #{e.full_message(highlight: false)}"
         @answers&.answer(frame.note, false) if frame.note
+      end
+
+      # The engine before a restart had it.
+      def hand_again(frame, _number)
+        hand(frame)
       end
 
       def hand(frame, &)

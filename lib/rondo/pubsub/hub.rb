@@ -17,12 +17,16 @@ module Rondo
     # What the process before left: "FILE:DESCRIPTOR,…", a file with all there is and the sockets of the workers.
     VARIABLE = "RONDO_HUB"
 
+    # Under which name the messages of its engine are known where they are kept.
+    ENGINE = "RONDO_ENGINE"
+
     LIMITS = %i[history_messages history_bytes hub_queue_bytes max_publish_bytes].freeze
 
     # For a process that continues without workers.
-    # @param env [Hash] the variable is removed
+    # @param env [Hash] the variables are removed
     # @return [void]
     def self.dismiss(env = ENV)
+      env.delete(ENGINE)
       env.delete(VARIABLE).to_s.split(/[:,]/).each { |number| IO.for_fd(number.to_i).close }
     rescue SystemCallError
       nil # the process that holds it reports the error
@@ -80,6 +84,14 @@ module Rondo
     # @raise [ArgumentError, TypeError]
     def publish(channel, message, reach = :cluster)
       @core.publish(channel, message, reach)
+    end
+
+    # Of an engine that was unlinked: the next one gets it before what is published since.
+    # @param channel [String]
+    # @param message [String] behind a note of {PubSub::RelayFrames}
+    # @return [Boolean] false: there is no room
+    def give_back(channel, message)
+      @core.give_back(channel, message)
     end
 
     # @param rule [PubSub::Rule]

@@ -28,6 +28,10 @@ module Rondo
       class Entry < Outbox::Entry
         # @return [Integer] of the messages of this engine
         attr_accessor :number
+        # @return [String]
+        attr_accessor :channel
+        # @return [String] "t" for text, "b" for binary
+        attr_accessor :kind
       end
 
       DEFAULT_PORT = 4222
@@ -39,6 +43,10 @@ module Rondo
       # @api private
       TOO_LONG = "a message is longer than max_payload of NATS, and was not sent"
       OPTIONS = %i[jetstream prefix required tls messages bytes replicas storage ping timeout queue queue_bytes].freeze
+
+      # Of {#identity}.
+      # @api private
+      IDENTITY = /\A(\h{16}):(\d{1,15})\z/
 
       # Says that a message is not what its bytes look like.
       # @api private
@@ -165,13 +173,38 @@ module Rondo
         return false if is_passing && away?
         return too_long if message.bytesize + HEAD_MAX > (@payload_max&.nonzero? || RelayFrames::PAYLOAD_MAX)
 
-        kind = RelayFrames.text?(message) ? "t" : "b"
-        return push(Kept.new(message.b, true, block), channel, terms, kind) if terms && @stream
+        kind = kind_of(message)
+        return push(Kept.new(message.b, true, block), channel, kind, terms) if terms && @stream
 
-        looks = Nats.text(message).encoding == Encoding::UTF_8 ? "t" : "b"
-        headers = looks == kind ? {} : { KIND => kind }
-        bytes = Wire.publish(@names.plain(channel), message.b, headers: headers)
-        push(Entry.new(bytes, true, block, passing: is_passing))
+        push(Entry.new(message.b, true, block, passing: is_passing), channel, kind)
+      end
+
+      # Of the engine before a restart.
+      # @param channel [String]
+      # @param message [String]
+      # @param terms [Queued::Terms, nil]
+      # @param number [Integer] that it had there, so that it is written once; 0: it had none
+      # @return [Boolean] as {#publish}
+      def publish_again(channel, message, terms, number)
+        return publish(channel, message, terms) unless terms && @stream && number.between?(1, @former)
+
+        push(Kept.new(message.b, true, nil), channel, kind_of(message), terms, number)
+      end
+
+      # @see Queued#identity
+      def identity
+        @mutex.synchronize { @stream && "#{@stream.writer}:#{@count}" }
+      end
+
+      # @see Queued#identity=
+      def identity=(name)
+        writer, count = IDENTITY.match(name.to_s)&.captures
+        return unless writer && @stream
+
+        @mutex.synchronize do
+          @stream.writer = writer
+          @count = @former = count.to_i
+        end
       end
 
       # @return [Boolean] see {Engine#confirms?}
@@ -196,12 +229,6 @@ module Rondo
         queue { @stream&.copy(channel) }
       end
 
-      # NATS does not mark text.
-      def self.text(bytes)
-        text = bytes.dup.force_encoding(Encoding::UTF_8)
-        text.valid_encoding? ? text : text.b
-      end
-
       # ---- on the thread of the pump ----
 
       # @param message [Message] of a channel without a history
@@ -209,7 +236,7 @@ module Rondo
       def deliver(message)
         channel = @names.channel(message.subject) or return
         kind = message.headers[KIND]
-        text = kind == "b" ? message.data.b : Nats.text(message.data)
+        text = kind == "b" ? message.data.b : Queued.text(message.data)
         PROCESS.publish(channel, text)
       rescue StandardError => e
         @outage.refused("a message from NATS could not be delivered: #{e.message} (#{e.class})")
@@ -221,6 +248,20 @@ module Rondo
 
       def give(...)
         @hub_link ? @hub_link.copy(...) : true
+      end
+
+      # @param entry [Entry] of no stream
+      # @return [String] the operation
+      def encode(entry)
+        looks = Queued.text(entry.bytes).encoding == Encoding::UTF_8 ? "t" : "b"
+        headers = looks == entry.kind ? {} : { KIND => entry.kind }
+        Wire.publish(subject_of(entry), entry.bytes, headers: headers)
+      end
+
+      # @param entry [Entry] of no stream
+      # @return [String]
+      def subject_of(entry)
+        @names.plain(entry.channel)
       end
 
       # Under the mutex: NATS has it, or never will.
@@ -247,7 +288,7 @@ module Rondo
       # @param block [Proc, nil] of who waits for it
       def again(channel, message, kind, block = nil)
         entry = Kept.new(message, true, block)
-        return if add(entry, channel, nil, kind)
+        return if add(entry, channel, kind)
 
         @outage.full(@outbox.limits)
         tell(entry, false)
@@ -266,7 +307,7 @@ module Rondo
         @pump&.close
         @pid = nil
         @closed = false
-        @count = 0
+        @count = @former = 0
         begin_replies
         @outbox = Outbox.new(*@limits, on_lost: ->(_entry) {})
         @interests = Interests.new(@names)
@@ -289,10 +330,20 @@ module Rondo
         end
       end
 
-      def add(entry, channel = nil, terms = nil, kind = nil)
-        entry.number = @count += 1
-        entry.channel, entry.terms, entry.kind = channel, terms, kind if channel
+      def add(entry, channel, kind, terms = nil, number = nil)
+        entry.number = number || (@count += 1)
+        entry.channel, entry.kind = channel, kind
+        entry.terms = terms if terms
         @outbox.push(entry)
+      end
+
+      def kind_of(message)
+        RelayFrames.text?(message) ? "t" : "b"
+      end
+
+      def said(entry)
+        encoding = entry.kind == "t" ? Encoding::UTF_8 : Encoding::BINARY
+        [entry.channel, entry.bytes.dup.force_encoding(encoding), entry.is_a?(Kept) ? entry.number : 0]
       end
     end
   end

@@ -174,6 +174,12 @@ module Rondo
         end
       end
 
+      # What was published. Text is what looks like it, as at subscribers.
+      def said(entry)
+        _, channel, message = Link.decode(entry.bytes)
+        [channel.force_encoding(Encoding::UTF_8), Queued.text(message), 0]
+      end
+
       # @return [false]
       def too_long
         @outage.refused(TOO_LONG)

@@ -85,6 +85,31 @@ module Rondo
         push(["PUBLISH", @keys.channel(channel), message], true, block && told_by(block), is_passing: is_passing)
       end
 
+      # Of the engine before a restart.
+      # @api private
+      # @param channel [String]
+      # @param message [String]
+      # @param terms [Queued::Terms, nil]
+      # @param number [Integer] that it had there, so that it is written once; 0: it had none
+      # @return [Boolean] as {#publish}
+      def publish_again(channel, message, terms, number)
+        return publish(channel, message, terms) unless terms && @publisher.own?(number)
+
+        push_kept(channel, message, terms, nil, number)
+      end
+
+      # @api private
+      # @see Queued#identity
+      def identity
+        @mutex.synchronize { @publisher.identity }
+      end
+
+      # @api private
+      # @see Queued#identity=
+      def identity=(name)
+        @mutex.synchronize { @publisher.identity = name }
+      end
+
       # The hub wants the newest messages of a channel.
       # @api private
       # @param channel [String]
@@ -143,7 +168,21 @@ module Rondo
         RelayFrames.text?(message) ? "t" : "b"
       end
 
-      def push_kept(channel, message, terms, block)
+      def said(entry)
+        return [entry.channel, with_kind(entry.bytes, entry.kind), entry.number] if entry.is_a?(Kept)
+
+        name, message = super
+        return [@keys.name(name), message, 0] unless message.b.start_with?(Tracks::MAGIC)
+
+        head, _, rest = message.b.partition("\n")
+        [@keys.name(name), with_kind(rest, head[-1]), 0]
+      end
+
+      def with_kind(bytes, kind)
+        bytes.dup.force_encoding(kind == "t" ? Encoding::UTF_8 : Encoding::BINARY)
+      end
+
+      def push_kept(channel, message, terms, block, number = nil)
         return too_long if message.bytesize + RETURN_EXTRA > @terms[:reply_max]
 
         queue do
@@ -152,7 +191,7 @@ module Rondo
           entry.channel = channel
           entry.terms = terms
           entry.kind = kind_of(message)
-          entry.number = @publisher.next_number
+          entry.number = number || @publisher.next_number
           next true if @outbox.push(entry)
 
           @outage.full(@outbox.limits)

@@ -33,6 +33,8 @@ module Rondo
       # The payload begins with a note.
       CONFIRM = 128
       NOTE_BYTES = 16
+      # Begins the note of a message that an engine had before a restart, with its number there; 0: it has none.
+      RETURNED = "!"
       # Those a frame may have: with ECHO (4) and ENGINE (8) a worker says how far a message goes.
       FLAGS = { subscribe: PATTERN, unsubscribe: PATTERN, publish: TEXT | 4 | 8 | CONFIRM, replay: PATTERN,
                 keep: PATTERN }.freeze
@@ -55,6 +57,18 @@ module Rondo
 
         head = [PUBLISH, text?(message) ? TEXT : 0, channel.bytesize, message.bytesize, id].pack(HEAD)
         head << channel.b << message.b
+      end
+
+      # @param number [Integer]
+      # @return [String] a note
+      def self.returned(number)
+        format("#{RETURNED}%015x", number)
+      end
+
+      # @param note [String, nil]
+      # @return [Integer, nil] the number; nil: it is no such note
+      def self.number_of(note)
+        note.delete_prefix(RETURNED).hex if note&.start_with?(RETURNED)
       end
 
       # @param channel [String]

@@ -430,6 +430,29 @@ static void test_what_waits_for_an_engine(void) {
     finish();
 }
 
+/* What an engine gives back is older than what was published since it left. */
+static void test_what_an_engine_gives_back_comes_first(void) {
+    const rd_relay_frame back = {.flags = RD_RELAY_TEXT | RD_RELAY_CONFIRM | RD_RELAY_ENGINE,
+                                 .id = 7,
+                                 .channel = text("a"),
+                                 .payload = text("0123456789abcdefold")};
+    begin(1);
+    hub.unclaimed_max = 2 * (RD_RELAY_HEAD_BYTES + 20);
+    say(0, RD_RELAY_PUBLISH, RD_RELAY_ENGINE | RD_RELAY_TEXT, "a", "new", 0);
+    CHECK(rd_hub_give_back(&hub, &back));
+    CHECK(!rd_hub_give_back(&hub, &back));
+    CHECK_INT(hub.unclaimed_lost, 1);
+    rd_hub_each_unclaimed(&hub, tell_unclaimed, processes[ENGINE].said);
+    check_said(ENGINE, "pubt a 0123456789abcdefold #0;pubt a new #0;");
+    processes[ENGINE].is_here = true;
+    rd_hub_join(&hub, &processes[ENGINE].link, RD_HUB_ENGINE);
+    check_said(ENGINE, "pubt a 0123456789abcdefold #0;pubt a new #0;");
+    rd_hub_retire_engine(&hub, &processes[ENGINE].link);
+    rd_hub_each_unclaimed(&hub, tell_unclaimed, processes[ENGINE].said);
+    check_said(ENGINE, "");
+    finish();
+}
+
 /* The note of a worker: its number, and how many bytes the client can take. */
 static const char *note_of(size_t bytes_max) {
     static char note[RD_RELAY_REPLAY_NOTE + 1];
@@ -620,6 +643,7 @@ int main(void) {
     test_what_the_engine_brings_back();
     test_the_root_and_the_workers();
     test_what_waits_for_an_engine();
+    test_what_an_engine_gives_back_comes_first();
     test_replays_have_limits();
     test_replays_wait();
     test_replays_take_turns();

@@ -117,7 +117,7 @@ class StreamsBootTest < StreamsCase
     assert_equal 0, back.resets
   end
 
-  # USR1 keeps the master, and with it the engine.
+  # USR1 keeps the master, and with it the engine. USR2 hands on what it has.
   def test_what_waits_for_redis_and_a_restart
     a = server
     @redis.kill
@@ -134,7 +134,10 @@ class StreamsBootTest < StreamsCase
     publish(a, "kept:x", "three")
     publish(a, "plain", "four")
     a.signal("USR2")
-    a.wait_for_log(/^! 2 published messages have not reached #<Rondo::PubSub::RedisStreams/, from: from)
+    a.wait_for_log(/^- 2 published messages wait for Redis at /, from: from)
+    a.wait_for_log(/Worker 1 .* phase: 2/, from: from)
+    @redis.start
+    eventually("three in Redis") { @redis.cli("XRANGE", "{rondo}:s:kept:x", "-", "+").include?("three") }
   end
 
   # What is known of a channel without messages is a time, above the last id that Redis gave.

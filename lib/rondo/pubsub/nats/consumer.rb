@@ -48,7 +48,7 @@ module Rondo
 
         # What others publish has no mark, or a wrong one.
         def self.kind_of(kind, text)
-          kind != "b" && Nats.text(text).encoding == Encoding::UTF_8 ? "t" : "b"
+          kind != "b" && Queued.text(text).encoding == Encoding::UTF_8 ? "t" : "b"
         end
         private_class_method :kind_of
       end

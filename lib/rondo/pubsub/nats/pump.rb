@@ -150,6 +150,11 @@ module Rondo
           open_waker
         end
 
+        # @return [Array<Array(Entry, Boolean)>] as {Queued::Outbox#requeue} takes them
+        def unanswered
+          (@plain + @kept).sort_by(&:number).map { |entry| [entry, true] }
+        end
+
         private
 
         def links
@@ -204,7 +209,7 @@ module Rondo
           @mutex.synchronize do
             @interests.forget_link
             @stream&.forget_link
-            @outbox.requeue((@plain + @kept).sort_by(&:number).map { |entry| [entry, true] })
+            @outbox.requeue(unanswered)
           end
           @plain.clear
           @kept.clear
@@ -230,12 +235,8 @@ module Rondo
           raise Link::Refused, text if kind&.casecmp?("subscription") && @requests&.own?(subject)
           return if @mutex.synchronize { @requests&.refuse(subject, text) }
 
-          @plain.each { |entry| @forbidden[entry.number] = true if subject_of(entry) == subject }
+          @plain.each { |entry| @forbidden[entry.number] = true if @engine.subject_of(entry) == subject }
           @outage.refused(text)
-        end
-
-        def subject_of(entry)
-          entry.bytes[/\AH?PUB (\S+)/, 1]
         end
 
         # ---- what goes out ----
@@ -265,9 +266,7 @@ module Rondo
         # It was queued while no server had said how much it takes, or another one did.
         def long?(entry)
           most = @link.info["max_payload"].to_i
-          return false unless most.positive? && entry.bytes.bytesize > most - HEAD_MAX
-
-          entry.is_a?(Kept) || entry.bytes[/\A[^\r]* (\d+)\r/n, 1].to_i > most
+          most.positive? && entry.bytes.bytesize > most - HEAD_MAX
         end
 
         def refuse_long(entry)
@@ -281,7 +280,7 @@ module Rondo
         end
 
         def send_plain(entry)
-          @link.push(entry.bytes)
+          @link.push(@engine.encode(entry))
           @plain << entry
         end
 

@@ -30,12 +30,8 @@ module Rondo
       # A message for the stream, that waits.
       # @api private
       class Kept < Entry
-        # @return [String]
-        attr_accessor :channel
         # @return [Queued::Terms]
         attr_accessor :terms
-        # @return [String] "t" for text, "b" for binary
-        attr_accessor :kind
         # @return [Awaited::Place, nil] where it is, if somebody waits for that
         attr_accessor :place
       end
@@ -184,6 +180,9 @@ module Rondo
           stored(entry, 0)
           @written.delete(entry.number)
         end
+
+        # @return [String] under this name NATS knows the messages of this engine
+        attr_accessor :writer
 
         # @return [Integer] messages that NATS has, whose publisher waits until they were read
         def unread

@@ -33,6 +33,13 @@ module Rondo
         end
       end
 
+      # @return [String] UTF-8 if the bytes are, else BINARY
+      # @api private
+      def self.text(bytes)
+        text = bytes.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : text.b
+      end
+
       # Begins to connect, without waiting for it.
       # @return [void]
       def start
@@ -75,10 +82,43 @@ module Rondo
         hurry unless @outage.here?
         lost = flush(seconds)
         @log.error "! #{@name}: #{lost} messages were not sent#{@outage.more_lost}" if lost.positive?
-        @pump.end
-        @thread.join(FAREWELL) || @thread.kill
+        end_thread
         @replies << nil
       end
+
+      # This process becomes another program, in which an engine goes on. Nothing more is sent here, unless that
+      # fails and this one is used again.
+      # @yieldparam channel [String]
+      # @yieldparam message [String]
+      # @yieldparam number [Integer] see {#publish_again}
+      # @yieldreturn [Boolean] whether it will be there
+      # @return [Array(Integer, Integer)] messages that will be there; messages and commands that are lost
+      # @api private
+      def hand_on
+        return [0, 0] unless @pid == Process.pid
+
+        @mutex.synchronize { @closed = true }
+        end_thread
+        count = @outbox.count - @outbox.passing
+        entries = @outbox.take_all(@pump.unanswered)
+        @replies << nil
+        name = identity
+        begin_anew
+        self.identity = name
+        taken = entries.count { |entry| yield(*said(entry)) }
+        [taken, count - taken]
+      end
+
+      # @return [String, nil] under which its messages are known where they are kept
+      # @api private
+      def identity
+        nil
+      end
+
+      # @param name [String, nil] of the engine before it
+      # @return [void]
+      # @api private
+      def identity=(name); end
 
       # @return [Boolean] whether the server is there, as far as is known
       def connected?
@@ -131,6 +171,11 @@ module Rondo
         @thread = named_thread(self.class::THREAD) { @pump.run }
         pid = @pid
         at_exit { close if pid == Process.pid && !@closed }
+      end
+
+      def end_thread
+        @pump.end
+        @thread.join(FAREWELL) || @thread.kill.join(FAREWELL)
       end
 
       # The pause before the next attempt may be longer than the time that is left.

@@ -60,6 +60,11 @@ module Rondo
         def hand(frame, &)
           @engine.publish(frame.channel, frame.message, @rules[frame.id], &)
         end
+
+        # It may have been sent then, and is written once.
+        def hand_again(frame, number)
+          @engine.publish_again(frame.channel, frame.message, @rules[frame.id], number)
+        end
       end
     end
   end

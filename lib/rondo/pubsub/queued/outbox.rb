@@ -56,6 +56,8 @@ module Rondo
 
         # @return [Integer] entries without an answer
         attr_reader :count
+        # @return [Integer] of them, those that are of no use later
+        attr_reader :passing
 
         # @return [Boolean] whether everything is answered
         def empty?
@@ -109,6 +111,17 @@ module Rondo
             done(entry)
             @on_lost.call(entry)
           end
+        end
+
+        # Nothing waits any more: what is no message, or of no use later, ends here.
+        # @param unanswered [Array<Array(Entry, Boolean)>] as of {#requeue}
+        # @return [Array<Entry>] messages without an answer, oldest first
+        def take_all(unanswered)
+          waiting = @waiting
+          @waiting = []
+          requeue(unanswered + waiting.map { |entry| [entry, true] })
+          @waiting.each { |entry| done(entry) }
+          @waiting.tap { @waiting = [] }
         end
 
         # @return [String]

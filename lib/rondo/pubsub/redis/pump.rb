@@ -45,6 +45,11 @@ module Rondo
           open_waker
         end
 
+        # @return [Array<Array(Entry, Boolean)>] as {Queued::Outbox#requeue} takes them
+        def unanswered
+          [*(@refused && [[@refused, true]]), *@commands&.unanswered]
+        end
+
         private
 
         def links

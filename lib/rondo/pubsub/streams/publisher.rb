@@ -30,15 +30,37 @@ module Rondo
         LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b|
                  \A(MOVED|ASK)\ /x
 
+        # Of {#identity}.
+        IDENTITY = /\A(\h{16}):(\d{1,15})\z/
+
         # @param keys [Scripts::Keys]
         # @param tracks [Tracks] knows which ids there are
         def initialize(keys, tracks)
           @keys = keys
           @tracks = tracks
           @name = SecureRandom.hex(8)
-          @count = 0
+          @count = @former = 0
           @sent = @written = -1
           @written_at = 0
+        end
+
+        # @return [String] its name, and the number of its last message
+        def identity
+          "#{@name}:#{@count}"
+        end
+
+        # @param text [String, nil] {#identity} of the one before it; anything else is nobody's
+        # @return [void]
+        def identity=(text)
+          match = IDENTITY.match(text.to_s) or return
+          @name = match[1]
+          @count = @former = match[2].to_i
+        end
+
+        # @param number [Integer]
+        # @return [Boolean] whether the one before it gave that number
+        def own?(number)
+          number.between?(1, @former)
         end
 
         # What Redis has acknowledged.
