@@ -19,6 +19,10 @@ static rd_map *map_of(rd_changes *changes, bool is_pattern) {
     return is_pattern ? &changes->patterns : &changes->names;
 }
 
+bool rd_changes_has(const rd_changes *changes, rd_slice name, bool is_pattern) {
+    return rd_map_find(is_pattern ? &changes->patterns : &changes->names, name) != NULL;
+}
+
 void rd_changes_remove(rd_changes *changes, rd_change *change) {
     rd_map_remove(map_of(changes, change->is_pattern), &change->in_map);
     rd_list_unlink(&change->in_all);

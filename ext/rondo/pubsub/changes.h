@@ -49,6 +49,9 @@ rd_change *rd_changes_note(rd_changes *changes, rd_slice name, bool is_pattern, 
 /* Drops the entry of a name whose state the other side learns in another way. */
 void rd_changes_forget(rd_changes *changes, rd_slice name, bool is_pattern);
 
+/* Whether the other side does not know the state of the name. */
+bool rd_changes_has(const rd_changes *changes, rd_slice name, bool is_pattern);
+
 /* The change to report next, valid until it is removed. NULL: none. */
 rd_change *rd_changes_first(const rd_changes *changes);
 void rd_changes_remove(rd_changes *changes, rd_change *change);

@@ -30,11 +30,10 @@
  *   applies, 0 without one.
  * - SUBSCRIBE has as id: 0 where no rule applies, 1 for messages from now on, else the last one
  *   that was delivered here.
- * - REPLAY asks for the copy of a channel; replays of clients wait for it, and others overtake them
- *   where the worker knows REPLAY_WAITS. Between REPLAY_BEGIN
- *   (id: floor; note: what time it is there, in microseconds,
- *   and the last id that it gave) and REPLAY_END come messages for the
- *   history alone. All others are for subscribers, too, and each comes once.
+ * - REPLAY asks for the copy of a channel, behind its SUBSCRIBE; replays of clients wait for it,
+ * and others overtake them where the worker knows REPLAY_WAITS. Between REPLAY_BEGIN (id: floor;
+ * note: what time it is there, in microseconds, and the last id that it gave) and REPLAY_END come
+ *   messages for the history alone. All others are for subscribers, too, and each comes once.
  *
  * Every link gets its messages in the order in which they came to the hub.
  *

@@ -46,6 +46,12 @@ static void send_to_engine(rd_hub *hub, const rd_hub_topic *topic, bool is_wante
     if (noted != NULL) noted->after = after;
 }
 
+/* The engine knows the topic now, so replays may ask it for a copy. */
+static void recall_topic(rd_hub *hub, const rd_change *change) {
+    rd_hub_topic *topic = rd_hub_find_topic(hub, rd_change_name(change), change->is_pattern);
+    if (topic != NULL) rd_hub_recall(hub, topic);
+}
+
 void rd_hub_catch_up(rd_hub *hub, unsigned count) {
     for (; count > 0; count--) {
         rd_change *change = rd_changes_first(&hub->changes);
@@ -54,6 +60,7 @@ void rd_hub_catch_up(rd_hub *hub, unsigned count) {
                            change->after)) {
             return;
         }
+        recall_topic(hub, change);
         rd_changes_remove(&hub->changes, change);
     }
 }

@@ -70,12 +70,19 @@ static void answer(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted,
 
 /* ---- waiting ---- */
 
-/* Only a copy that was asked for comes by itself. Returns false if the replay stays in the line. */
+/* Whether the replay is recalled by itself: when a copy that was asked for comes, when the engine
+ * is told of the topic, or when there is an engine. */
+static bool is_recalled(const rd_hub *hub, const rd_hub_topic *topic) {
+    return hub->engine == NULL || topic->asked == hub->engines ||
+           rd_changes_has(&hub->changes, topic->in_map.name, false);
+}
+
+/* Returns false if the replay stays in the line. */
 static bool set_aside(rd_hub *hub, rd_hub_waiting *waiting) {
     const rd_relay_frame *wanted = &waiting->frame;
     rd_hub_topic *topic = rd_hub_find_topic(hub, wanted->channel, false);
     if (wanted->payload.len < RD_RELAY_WAITS_NOTE) return false;
-    if (hub->engine != NULL && topic->asked != hub->engines) return false;
+    if (!is_recalled(hub, topic)) return false;
     rd_hub_set_aside(topic, waiting);
     if (waiting->is_told) return true;
     waiting->is_told = true;

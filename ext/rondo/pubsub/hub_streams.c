@@ -127,13 +127,15 @@ static void expect_loads(const rd_hub *hub, const rd_hub_topic *topic, uint64_t 
     if (*due == 0 || *due > most) *due = most;
 }
 
-/* The process is subscribed first, because a copy stays true only with the messages that follow. */
+/* The process is subscribed first, because a copy stays true only with the messages that follow.
+ * The engine would take a REPLAY that overtakes SUBSCRIBE for a subscription from now on. */
 bool rd_hub_ask_copy(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted, uint64_t *due) {
     if (rd_hub_has_copy(hub, wanted, *due)) return true;
     if (rd_hub_subscribe(hub, link, wanted->channel, false) < 0) return true;
     rd_hub_topic *topic = rd_hub_find_topic(hub, wanted->channel, false);
     expect_loads(hub, topic, due);
     if (topic->asked == hub->engines || hub->engine == NULL) return false;
+    if (rd_changes_has(&hub->changes, wanted->channel, false)) return false;
     const rd_relay_frame frame = {.type = RD_RELAY_REPLAY, .channel = wanted->channel};
     if (hub->send(hub->engine, &frame, NULL)) topic->asked = hub->engines;
     return false;

@@ -41,7 +41,9 @@ static void test_the_last_word_wins(void) {
     rd_changes_note(&changes, text("b"), false, true);
     CHECK_STR(take(), "nothing");
     rd_changes_note(&changes, text("b"), false, false);
+    CHECK(rd_changes_has(&changes, text("b"), false) && !rd_changes_has(&changes, text("b"), true));
     rd_changes_forget(&changes, text("b"), false);
+    CHECK(!rd_changes_has(&changes, text("b"), false));
     rd_changes_forget(&changes, text("b"), false);
     CHECK(rd_changes_is_empty(&changes));
     rd_changes_note(&changes, text("c"), false, true);

@@ -348,6 +348,57 @@ static void test_what_waits_for_the_next_engine_goes_on_there_too(void) {
     finish();
 }
 
+/* The engine would take the replay for a subscription from now on. */
+static void test_a_replay_does_not_overtake_its_subscription(void) {
+    static const char known[] = "0123456789abcdefg", *older = "0123456789abcdef";
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "kb", known, 0);
+    load_copy("kb", 40);
+    answer_all();
+    check_said(ENGINE, "sub kb  #1;replay kb  #0;");
+    check_said(WORKER, "waits kb  #0;begin kb  #0;end kb  #0;");
+    is_full = true;
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", known, 20);
+    say(WORKER, RD_RELAY_REPLAY, 0, "kb", known, 0); /* does not wait behind it */
+    answer_all();
+    check_said(ENGINE, "");
+    check_said(WORKER, "waits ka  #0;begin kb  #0;end kb  #0;");
+    say(WORKER, RD_RELAY_REPLAY, 0, "kc", older, 20);
+    answer_all();
+    check_said(ENGINE, "");
+    is_full = false;
+    rd_hub_catch_up(&hub, 10);
+    answer_all();
+    check_said(ENGINE, "sub ka  #1;sub kc  #1;replay kc  #0;");
+    check_said(WORKER, "");
+    load_copy("kc", 40);
+    answer_all();
+    check_said(ENGINE, "replay ka  #0;");
+    check_said(WORKER, "begin kc  #0;end kc  #0;");
+    load_copy("ka", 40);
+    answer_all();
+    check_said(WORKER, "begin ka  #0;end ka  #0;");
+    finish();
+}
+
+/* The next engine goes on where the last one was, and not from now on. */
+static void test_a_replay_does_not_overtake_what_the_next_engine_is_told(void) {
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "0123456789abcdefg", 20);
+    say(WORKER, RD_RELAY_SUBSCRIBE, 0, "kb", "", 0);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "kb", "one", 70);
+    end_engine();
+    is_full = true;
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    answer_all();
+    check_said(ENGINE, "keep k*  #1;");
+    is_full = false;
+    rd_hub_catch_up(&hub, 10);
+    answer_all();
+    check_said(ENGINE, "sub ka  #70;sub kb  #70;replay ka  #0;");
+    finish();
+}
+
 static void test_what_no_engine_says(void) {
     begin();
     CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_END, 0, "ka", "", 0), RD_ERR_RELAY_TYPE);
@@ -373,6 +424,8 @@ int main(void) {
     test_the_next_engine_goes_on_after_the_last_message();
     test_the_next_engine_goes_on_at_what_the_copy_knew();
     test_what_waits_for_the_next_engine_goes_on_there_too();
+    test_a_replay_does_not_overtake_its_subscription();
+    test_a_replay_does_not_overtake_what_the_next_engine_is_told();
     test_what_no_engine_says();
     return check_summary();
 }
