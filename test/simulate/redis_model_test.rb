@@ -47,7 +47,27 @@ class RedisModelTest < Minitest::Test
     assert_nil @listener.next_event(0.01)
   end
 
+  # Its stream has one message, which names the one before it: what came between is lost.
+  def test_both_see_what_is_lost_before_all_that_a_stream_has
+    2.times { |number| publish_alone(number) }
+    last = @model.streams["x"].first
+    assert_equal last.id, clock_after_check(last.previous)
+    assert_operator clock_after_check(last.previous + 1), :>, last.id
+  end
+
   private
+
+  # Without room for another message.
+  def publish_alone(number)
+    words = [@known += 10, "x", number, number - 1, 0, 1, 0, "t", "alone", number - 1, 0, ""]
+    same("PUBLISH", Scripts::PUBLISH, [*@keys.times, @keys.by("p"), *@keys.of("x")], words)
+  end
+
+  # A Redis that begins anew gives an id.
+  def clock_after_check(newest)
+    same("CHECK", Scripts::CHECK, [*@keys.times, @keys.by("p"), *@keys.of("x")], [1, 0, 0, newest])
+    @model.clock
+  end
 
   def call(count)
     channel = CHANNELS.sample(random: @random)

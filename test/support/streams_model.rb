@@ -198,7 +198,9 @@ module StreamsModel
       lost = @clock < known || (at > @began && @by.fetch(keys[2], -1) < number)
       @doubts += 1 if !lost && newest > @began && @erased[channel].include?(newest)
       if newest > @began && @streams[channel].none? { |row| row.id == newest }
+        after = @streams[channel].find { |row| row.id > newest }
         lost ||= @last[channel] < newest || @streams[channel].any? { |row| row.id < newest }
+        lost ||= !after.nil? && after.previous < newest
       end
       @clock = @began = [@now, @clock + 1, known + 1].max if lost
       @began.to_s

@@ -132,7 +132,8 @@ module Rondo
         # KEYS: begin, clock, by, m, s. ARGV: highest id known, last number of the publisher that was acknowledged, its
         # id, last message of the channel that was delivered. A Redis that lacks one of them, or whose last id is below
         # the highest, went back, as a replica does that was behind when it became the master: it begins anew, and
-        # everybody is told. Answers: begin.
+        # everybody is told. A message that was trimmed or deleted is not lacking: nothing older is there, and the next
+        # one does not name an older one. Answers: begin.
         CHECK = (TIMES + <<~LUA).freeze
           local number, at, newest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
           local function known(id) return id > began and now - id < #{MEMORY} end
@@ -141,6 +142,8 @@ module Rondo
           if known(newest) and #redis.call('XRANGE', KEYS[5], ARGV[4], ARGV[4]) == 0 then
             lost = lost or tonumber(redis.call('GET', KEYS[4]) or 0) < newest
             lost = lost or #redis.call('XRANGE', KEYS[5], '-', ARGV[4], 'COUNT', 1) > 0
+            local after = redis.call('XRANGE', KEYS[5], text(newest + 1), '+', 'COUNT', 1)[1]
+            lost = lost or after ~= nil and tonumber(after[2][2]) < newest
           end
           if lost then
             began = math.max(now, clock + 1, tonumber(ARGV[1]) + 1)

@@ -376,6 +376,35 @@ class StreamsTracksTest < Minitest::Test
     assert_equal %w[1 2 3], written("x")
   end
 
+  # Another server publishes there before this one connects, and the stream has room for no other message.
+  def test_a_redis_that_went_back_and_has_nothing_older_is_told
+    follow("x", "z")
+    publish("x", "x1")
+    before = @redis.snapshot
+    publish("z", "z1")
+    publish("x", "x2")
+    calm
+    @server.disconnect
+    @redis.restore(before)
+    @other = StreamsModel::Server.new(@redis)
+    publish("x", "x3")
+    @redis.erase("x") { |row, _| row.text != "x3" }
+    calm
+    assert_equal [["x1", "x2", nil], ["z1", nil]], [texts("x"), texts("z")]
+  end
+
+  # Of the messages that are deleted, the last one is named by the next one.
+  def test_a_redis_that_has_nothing_older_and_lost_nothing_is_the_same
+    follow("x", "z")
+    publish("x", "x1", "x2")
+    calm
+    @server.disconnect
+    publish("x", "x3", "x4")
+    @redis.erase("x") { |row, _| row.text != "x4" }
+    calm
+    assert_equal [["x1", "x2", nil, "x4"], []], [texts("x"), texts("z")]
+  end
+
   def test_what_redis_reads_late_from_a_closed_connection_is_written_once
     %w[1 2 3].each { |text| @server.publish("x", text) }
     @server.feed
