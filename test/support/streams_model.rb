@@ -195,15 +195,19 @@ module StreamsModel
 
     def check(keys, known, number, at, newest)
       channel = keys[3].split(":m:", 2).last.to_s
-      lost = @clock < known || (at > @began && @by.fetch(keys[2], -1) < number)
-      @doubts += 1 if !lost && newest > @began && @erased[channel].include?(newest)
-      if newest > @began && @streams[channel].none? { |row| row.id == newest }
+      lost = @clock < known || (known?(at) && @by.fetch(keys[2], -1) < number)
+      @doubts += 1 if !lost && known?(newest) && @erased[channel].include?(newest)
+      if known?(newest) && @streams[channel].none? { |row| row.id == newest }
         after = @streams[channel].find { |row| row.id > newest }
         lost ||= @last[channel] < newest || @streams[channel].any? { |row| row.id < newest }
         lost ||= !after.nil? && after.previous < newest
       end
       @clock = @began = [@now, @clock + 1, known + 1].max if lost
       @began.to_s
+    end
+
+    def known?(id)
+      id > @began && @now - id < Scripts::MEMORY
     end
 
     def keep(channel, row, size, ttl)
@@ -258,10 +262,13 @@ module StreamsModel
     Followed = Struct.new(:channel, :owed, :items)
 
     attr_reader :tracks, :publisher, :commands, :listener, :outbox, :followed, :order, :copies, :copied
+    # @return [Rondo::PubSub::Queued::Terms] of all channels
+    attr_accessor :terms
     attr_accessor :is_stuck
 
     def initialize(redis)
       @redis = redis
+      @terms = TERMS
       @tracks = Streams::Tracks.new(KEYS, self)
       @publisher = Streams::Publisher.new(KEYS, @tracks)
       @outbox = []
@@ -309,7 +316,7 @@ module StreamsModel
     def publish(channel, text)
       @outbox << Streams::Kept.new(text, true, nil, 0).tap do |entry|
         entry.channel = channel
-        entry.terms = TERMS
+        entry.terms = @terms
         entry.kind = "t"
         entry.number = @publisher.next_number
       end

@@ -51,7 +51,7 @@ module Rondo
           @outlet = outlet
           @copy_max = copy_max
           @tracks = {}
-          @seen = 0
+          @seen = @reached = 0
           @filled = Missed.new(filled_max)
           @held = []
           @held_bytes = 0
@@ -97,6 +97,7 @@ module Rondo
         # Nothing is live until {#connected}.
         # @return [void]
         def forget_link
+          @reached = @seen if @is_whole && !held?
           @is_whole = @is_settling = @is_blocked = false
           @wanted = {}
           @ends = {}
@@ -282,7 +283,7 @@ module Rondo
         end
 
         def filled(track, reply)
-          began, clock, _now, last, more, found = reply
+          began, clock, now, last, more, found = reply
           see(clock.to_i)
           @reading.delete(track)
           @is_ahead = true
@@ -295,7 +296,14 @@ module Rondo
           end
           return @wanted[track.channel] = found.last.first.to_i if more == 1
 
-          @ends[track.channel] = Queued::Item.new(track.channel, began.to_i, last.to_i, clock.to_i)
+          @ends[track.channel] = Queued::Item.new(track.channel, began.to_i, upto(last, clock, now), clock.to_i)
+        end
+
+        # Up to where the channel may have had messages. Redis may have forgotten them since `@reached`: the highest id
+        # that was known when the connection was lost and nothing was missing.
+        def upto(last, clock, now)
+          forgotten = [unknown_before(last, now), clock.to_i].min
+          forgotten > @reached ? forgotten : last.to_i
         end
 
         # What was published before is here when the answer is. What is read meanwhile is ahead of that.

@@ -8,6 +8,8 @@ require "test_helper"
 require "support/streams_model"
 
 class StreamsTracksTest < Minitest::Test
+  DAY = 86_400_000_000 # microseconds
+
   def setup
     @redis = StreamsModel::Redis.new
     @other = StreamsModel::Server.new(@redis)
@@ -213,6 +215,53 @@ class StreamsTracksTest < Minitest::Test
     @redis.erase("x") { |row, _| row.text == "2" }
     calm
     assert_equal ["1", nil, "3"], @server.order.map(&:text)
+  end
+
+  # Redis knows nothing of the channel any more.
+  def test_all_messages_of_a_channel_expire_during_an_outage
+    @other.terms = Rondo::PubSub::Queued::Terms.new(1000, 60_000)
+    follow("x", "y")
+    publish("x", "x1")
+    calm
+    @server.disconnect
+    publish("x", "x2")
+    @redis.now += 2 * DAY
+    publish("y", "y1")
+    calm
+    assert_equal [["x", "x1"], ["x", nil], ["y", "y1"]], (@server.order.map { |item| [item.channel, item.text] })
+  end
+
+  # Redis knows nothing of x, and nobody published there.
+  def test_a_channel_without_messages_has_no_gap_after_a_short_outage
+    follow("x", "y")
+    publish("y", "y1")
+    @redis.now += 2 * DAY
+    publish("y", "y2")
+    calm
+    @server.disconnect
+    publish("y", "y3")
+    calm
+    assert_equal [[], %w[y1 y2 y3]], [texts("x"), texts("y")]
+  end
+
+  def test_a_redis_to_which_nobody_published_has_no_gap_after_a_long_outage
+    follow("x", "y")
+    publish("y", "y1")
+    calm
+    @server.disconnect
+    @redis.now += 2 * DAY
+    calm
+    assert_equal [[], ["y1"]], [texts("x"), texts("y")]
+  end
+
+  # The next engine of a server is told up to where the last one came.
+  def test_a_channel_without_messages_has_no_gap_after_a_restart
+    @redis.now += 2 * DAY
+    publish("y", "y1")
+    @server.follow("x", @redis.clock)
+    publish("y", "y2")
+    calm
+    assert_empty texts("x")
   end
 
   # What is read says it: to read again would cost as much as the outage.
