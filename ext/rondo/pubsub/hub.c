@@ -5,6 +5,7 @@
 #include "pubsub/hub.h"
 
 #include <assert.h>
+#include <limits.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -86,6 +87,17 @@ bool rd_hub_give_back(rd_hub *hub, const rd_relay_frame *from) {
     return keep_for_engine(hub, &hub->returned, &frame);
 }
 
+/* Whoever subscribes and publishes then gets the message. So it overtakes no subscription that
+ * waits for room. */
+static void send_behind_changes(rd_hub *hub, const rd_relay_frame *frame) {
+    rd_hub_catch_up(hub, UINT_MAX);
+    if (rd_changes_is_empty(&hub->changes)) {
+        rd_hub_send_message(hub, hub->engine, frame, NULL);
+    } else {
+        rd_hub_lose_message(hub, hub->engine);
+    }
+}
+
 static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
     const uint64_t rule =
         hub->has_streams ? rd_history_rule_number(&hub->history, from->channel) : 0;
@@ -95,7 +107,7 @@ static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
                                   .channel = from->channel,
                                   .payload = from->payload};
     if (hub->engine != NULL) {
-        rd_hub_send_message(hub, hub->engine, &frame, NULL);
+        send_behind_changes(hub, &frame);
     } else {
         keep_for_engine(hub, &hub->unclaimed, &frame);
     }

@@ -6,16 +6,20 @@
 
 #include "pubsub/hub_interests.h"
 
+void rd_hub_lose_message(rd_hub *hub, rd_hub_link *link) {
+    if (!link->is_losing) link->outages++;
+    link->is_losing = true;
+    link->dropped++;
+    hub->lost++;
+}
+
 bool rd_hub_send_message(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame,
                          rd_message *message) {
     if (hub->send(link, frame, message)) {
         link->sent++;
         return true;
     }
-    if (!link->is_losing) link->outages++;
-    link->is_losing = true;
-    link->dropped++;
-    hub->lost++;
+    rd_hub_lose_message(hub, link);
     return false;
 }
 

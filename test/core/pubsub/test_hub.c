@@ -359,6 +359,27 @@ static void test_an_engine_that_is_full_hears_of_it_later(void) {
     finish();
 }
 
+/* Who subscribes and publishes then gets the message, or it is counted as lost. */
+static void test_a_message_does_not_overtake_what_an_engine_hears_later(void) {
+    begin(1);
+    processes[ENGINE].is_here = true;
+    rd_hub_join(&hub, &processes[ENGINE].link, RD_HUB_ENGINE);
+    processes[ENGINE].is_crammed = true;
+    say(0, RD_RELAY_SUBSCRIBE, 0, "a", "", 0);
+    say(0, RD_RELAY_SUBSCRIBE, 0, "b", "", 0);
+    say(0, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "a", "early", 0);
+    CHECK(!rd_hub_publish(&hub, &(rd_relay_frame){.flags = RD_RELAY_ENGINE, .channel = text("b")}));
+    check_said(ENGINE, "");
+    CHECK_INT(hub.lost, 2);
+    CHECK_INT(processes[ENGINE].link.dropped, 2);
+    CHECK_INT(processes[ENGINE].link.outages, 1);
+    processes[ENGINE].is_crammed = false;
+    say(0, RD_RELAY_PUBLISH, RD_RELAY_ENGINE, "a", "later", 0);
+    check_said(ENGINE, "sub a  #0;sub b  #0;pub a later #0;");
+    CHECK_INT(hub.lost, 2);
+    finish();
+}
+
 /* The way through the engine: out without an id, back with one, also to the sender. */
 static void test_what_the_engine_brings_back(void) {
     begin(2);
@@ -640,6 +661,7 @@ int main(void) {
     test_against_the_model();
     test_the_engine_hears_of_first_and_last();
     test_an_engine_that_is_full_hears_of_it_later();
+    test_a_message_does_not_overtake_what_an_engine_hears_later();
     test_what_the_engine_brings_back();
     test_the_root_and_the_workers();
     test_what_waits_for_an_engine();
