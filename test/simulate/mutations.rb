@@ -41,6 +41,7 @@ module Simulate
     ["a message before it may be missing", TRACKS, "item.previous <= track.last && item.began <= track.last", "item.began <= track.last"],
     ["a Redis that lost all is the same", TRACKS, "item.previous <= track.last && item.began <= track.last", "item.previous <= track.last"],
     ["a lost life of Redis is no hole", TRACKS, "floor = [item.previous, item.began].max", "floor = item.previous"],
+    ["a channel that Redis does not know had no messages", TRACKS, "forgotten > @reached ? forgotten : last.to_i", "last.to_i"],
     ["a hole at the end of a stream is none", TRACKS, "[*items, *@ends.values].filter_map", "items.filter_map"],
     ["a hole within a stream is none", TRACKS, "if floor > after\n", "if floor > after && item.id.nil?\n"],
     ["a hole before what is held is none", TRACKS, "holes = holes_of(items)", "holes = holes_of(in_order(@filled.to_a))"],
@@ -81,6 +82,7 @@ module Simulate
     ["the script reads every copy from its newest message on", SCRIPTS, "newest and ARGV[3] or", "newest and '+' or"],
     ["the script gives more bytes than were asked for", SCRIPTS, "bytes + #fields[6] > limit", "bytes + #fields[6] > limit * 2"],
     ["the script takes a Redis whose clock went back for the same", SCRIPTS, "local lost = clock < tonumber(ARGV[1]) or known(at)", "local lost = known(at)"],
+    ["the script takes a Redis that has nothing older for the same", SCRIPTS, "after ~= nil and tonumber(after[2][2]) < newest", "false"],
     ["the script keeps one message more", SCRIPTS, "'MAXLEN', size,", "'MAXLEN', size + 1,"],
     # ---- the hub, in the model: the test of the twins notices them, too ----
     ["a replay may lack the oldest messages", HUB, "since != 0 && since < record.floor ? :gap : :whole", ":whole"],
