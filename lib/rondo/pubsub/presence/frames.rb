@@ -68,7 +68,7 @@ module Rondo
 
       # @return [Array, nil]
       def body(frame)
-        text = frame.json.to_s.force_encoding(Encoding::UTF_8)
+        text = String.new(frame.json.to_s, encoding: Encoding::UTF_8)
         return unless text.valid_encoding?
 
         value = JSON.parse(text, max_nesting: 4)

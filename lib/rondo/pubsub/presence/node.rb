@@ -205,10 +205,18 @@ module Rondo
       def receive
         until (taken = @core.mailbox_take(@key)).empty?
           @mutex.synchronize do
-            taken.each_slice(2) { |channel, message| @replica.receive(room_of(channel), message, now) }
+            taken.each_slice(2) { |channel, message| receive_one(channel, message) }
             @news.broadcast if @waiting.positive?
           end
         end
+      end
+
+      # The others of its batch are read also when this one raises something.
+      def receive_one(channel, message)
+        @replica.receive(room_of(channel), message, now)
+      rescue StandardError => e
+        @replica.counts.invalid += 1
+        complain(e.class, "! Presence: #{e.full_message(highlight: false)}")
       end
 
       # @return [String, nil]

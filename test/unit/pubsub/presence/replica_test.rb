@@ -361,7 +361,8 @@ class PresenceReplicaTest < Minitest::Test
                "1 d #{forged} 0 9\n[[[\"#{"y" * 300}\",null]],[]]", "1 s #{forged} 1 0 99999999\n[]", "1 s #{forged} 1 5 2\n[]",
                "1 d #{forged} 0 11\n[[[\"y\",\"#{"i" * 100_000}\"]],[]]", "1 e #{forged} 1\n[1]", "1 a #{forged} ? \n[\"a\"]",
                "1 a #{forged} *\n#{JSON.generate(Array.new(500) { |i| i.to_s })}", "2 b #{forged} 1 1\n[]", "1 x", "1 s #{forged} 1 0 1\n[[[[[[[]]]]]]]",
-               "1 b #{forged} 999999999999999999999 1\n[]", "x" * 600_000]
+               "1 b #{forged} 999999999999999999999 1\n[]", "x" * 600_000, "1 b #{forged} 1 1", "1 d #{forged} 0 13",
+               "1 s #{forged} 1 0 1", "1 e #{forged} 1", "1 a #{forged} *"]
     before = replica.counts.invalid
     2000.times do
       bytes = samples.sample(random: random).dup
@@ -373,6 +374,18 @@ class PresenceReplicaTest < Minitest::Test
     world.run(12)
     assert_equal ["x"], replica.entries("a").keys, "who was only pretended is not heard again"
     assert_equal counted(replica), replica.bytes
+  end
+
+  def test_messages_without_json_are_not_valid
+    replica = quiet.members[0].replica
+    forged = "0123456789abcdef"
+    { "b" => "1 1", "d" => "0 1", "s" => "1 0 1", "e" => "1", "a" => "*" }.each do |kind, words|
+      ["", "\n"].each do |rest|
+        before = replica.counts.invalid
+        replica.receive(%w[d s].include?(kind) ? "a" : nil, "1 #{kind} #{forged} #{words}#{rest}", 1002.0)
+        assert_equal before + 1, replica.counts.invalid, kind
+      end
+    end
   end
 
   def test_a_forged_name_of_ones_own_changes_nothing

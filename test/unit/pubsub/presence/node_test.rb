@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+# Presence of one process with a server that only has a mailbox: what a message that breaks something costs.
+# SPDX-License-Identifier: MIT
+
+require "test_helper"
+require "minitest/mock"
+require "rondo"
+require "rondo/pubsub/presence"
+
+class PresenceNodeTest < Minitest::Test
+  P = Rondo::Presence
+
+  # A server with messages for presence.
+  class Core
+    def initialize = @messages = []
+
+    def put(*messages)
+      messages.each { |message| @messages.push("channel", message) }
+    end
+
+    def mailbox_take(_key) = @messages.shift(@messages.size)
+  end
+
+  def setup
+    @core = Core.new
+    @node = P::Node.new(@core, P::Limits.default, "secret")
+    @node.instance_variable_set(:@channel, "channel")
+    @replica = @node.instance_variable_get(:@replica)
+  end
+
+  def test_a_message_that_raises_counts_and_the_others_of_its_batch_are_read
+    read = P::Frames.method(:read)
+    @core.put("1 b 0123456789abcdef 1 1\n[]", "breaks", "1 b 0123456789abcdee 1 1\n[]")
+    P::Frames.stub(:read, ->(bytes) { bytes == "breaks" ? raise("broken") : read.call(bytes) }) do
+      assert_output(nil, /Presence: .*broken/) { @node.send(:receive) }
+    end
+    assert_equal %w[0123456789abcdef 0123456789abcdee], @replica.peers.keys
+    assert_equal 1, @replica.counts.invalid
+  end
+end
