@@ -180,12 +180,13 @@ module Rondo
         @peers.each_key.all? { |other| @name < other }
       end
 
-      # @return [Array(Room, Array), nil] a room and its changes, see {Room#take_changes}
+      # A room with more changes comes again after the others.
+      # @return [Array(String, Array), nil] a room and its changes, see {Room#take_changes}
       def take_changes(most)
-        name, = @changed.first || return
+        name, = @changed.shift || return
         room = @rooms[name]
         changes = room ? room.take_changes(@name, most) : []
-        @changed.delete(name) unless room&.changed?
+        @changed[name] = true if room&.changed?
         [name, changes]
       end
 

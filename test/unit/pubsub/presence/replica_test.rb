@@ -347,6 +347,19 @@ class PresenceReplicaTest < Minitest::Test
     assert_equal 0, world.members[1].replica.counts.repairs
   end
 
+  # ---- blocks ----
+
+  def test_a_room_with_many_changes_does_not_keep_the_blocks_of_others_waiting
+    world = World.new(7, limits, 1)
+    replica = world.members[0].replica
+    %w[busy calm].each { |room| replica.listen(room, world.now) }
+    10.times { |number| replica.join("busy", "id #{number}", nil, world.now) }
+    replica.join("calm", "x", nil, world.now)
+    assert_equal %w[busy calm busy], Array.new(3) { replica.take_changes(4).first }
+    assert_equal ["busy", 2], replica.take_changes(4).then { |room, changes| [room, changes.size] }
+    refute_predicate replica, :changes?
+  end
+
   # ---- hostile messages ----
 
   def test_garbage_and_forgery_raise_nothing_and_are_bounded
