@@ -34,7 +34,8 @@ module Rondo
       attr_accessor :version
       # @return [Float] until when it is followed, although this process neither has ids nor blocks
       attr_accessor :until
-      # @return [Hash{String => String, nil}, nil] ids of which blocks know; nil: there is no block
+      # @return [Hash{String => String, nil}, nil] ids of which blocks know, with their info for a leave; nil: there is
+      #   no block
       attr_reader :told
 
       def initialize(name)
@@ -114,6 +115,7 @@ module Rondo
         return if connected?(id)
 
         deadline > now ? @lingering[id] = [deadline, info].freeze : @lingering.delete(id)
+        @told[id] = info if @told&.key?(id) # the last one
         note(id)
       end
 

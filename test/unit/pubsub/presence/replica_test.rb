@@ -15,13 +15,14 @@ class PresenceReplicaTest < Minitest::Test
 
   # A process: a replica, the channels that it follows, what its blocks were told.
   class Member
-    attr_reader :replica, :channels, :told, :truth
+    attr_reader :replica, :channels, :told, :infos, :truth
     attr_accessor :still
 
     def initialize(name, limits, now, random)
       @replica = P::Replica.new(name, limits, now, random: random)
       @channels = {}
       @told = Hash.new { |all, key| all[key] = [] }
+      @infos = Hash.new { |all, key| all[key] = [] }
       @truth = Hash.new { |all, room| all[room] = Hash.new(0) }
       @still = false
     end
@@ -30,7 +31,10 @@ class PresenceReplicaTest < Minitest::Test
 
     def note_changes
       while (room, changes = @replica.take_changes(7))
-        changes.each { |kind, id, _info| @told[[room, id]] << kind }
+        changes.each do |kind, id, info|
+          @told[[room, id]] << kind
+          @infos[[room, id]] << info
+        end
       end
     end
   end
@@ -358,6 +362,30 @@ class PresenceReplicaTest < Minitest::Test
     assert_equal %w[busy calm busy], Array.new(3) { replica.take_changes(4).first }
     assert_equal ["busy", 2], replica.take_changes(4).then { |room, changes| [room, changes.size] }
     refute_predicate replica, :changes?
+  end
+
+  def test_a_leave_is_told_with_the_last_info
+    [0, 1].each do |grace|
+      world = quiet(2, grace: grace)
+      one, two = world.members
+      one.replica.join("a", "x", '"old"', world.now)
+      world.run(0.5)
+      one.replica.update("a", "x", '"new"')
+      world.run(0.5)
+      one.replica.leave("a", "x", world.now)
+      world.run(2)
+      [one, two].each { |member| assert_equal ['"old"', '"new"'], member.infos[%w[a x]] }
+    end
+  end
+
+  # It came and went while a block was slow.
+  def test_an_info_is_not_kept_for_a_leave_that_is_not_told
+    replica = World.new(7, limits(grace: 0), 1).members[0].replica
+    replica.listen("a", 1000.0)
+    replica.join("a", "x", '"x"', 1000.0)
+    replica.leave("a", "x", 1000.0)
+    assert_equal ["a", []], replica.take_changes(4)
+    assert_empty replica.rooms["a"].told
   end
 
   # ---- hostile messages ----
