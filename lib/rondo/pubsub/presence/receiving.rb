@@ -12,6 +12,9 @@ module Rondo
       ASSEMBLY_BYTES = 32 << 20
       # Seconds until a message that seems to be missing is asked for: it may be late.
       PATIENCE = 0.2
+      # Seconds for which no id leaves at a process that stood still: others beat, are asked, and answer. What came
+      # meanwhile may also come after its own beat.
+      CATCHING_UP = 1.5
 
       # @param room_name [String, nil] of the channel; nil: that of all
       # @param bytes [String]
@@ -37,6 +40,7 @@ module Rondo
 
         @deaf = false
         @peers.each_value { |peer| peer.heard_at = now }
+        @lingering.each_key { |name| @rooms[name]&.postpone(now + CATCHING_UP) }
       end
 
       def depart(name, now)

@@ -190,8 +190,10 @@ module Rondo
       def tick(now)
         flush_pending
         notice_stillness(now)
-        drop_silent(now) unless @deaf
-        expire(now)
+        unless @deaf
+          drop_silent(now)
+          expire(now)
+        end
         ask(now)
         answer(now)
         beat(now) if now >= @beat_due
@@ -202,12 +204,11 @@ module Rondo
       # @return [Float] when the next tick is due
       def next_due(now)
         dues = [@beat_due]
-        @lingering.each_key { |name| (due = @rooms[name]&.next_leave) && dues.push(due) } if @lingering.size <= 64
-        dues << (now + 0.1) if @lingering.size > 64
+        dues << next_leave(now) unless @deaf
         @answers.each_value { |due| dues.push(due) } if @answers.size <= 64
         dues << (now + 0.02) if @answers.size > 64
         dues << (now + 0.05) if @peers.any? { |_, peer| !peer.unsure.empty? }
-        dues.min
+        dues.compact.min
       end
 
       # @return [Array<Integer>] rooms, ids, bytes, processes, refused, lost, repairs, invalid
@@ -217,6 +218,10 @@ module Rondo
       end
 
       private
+
+      def next_leave(now)
+        @lingering.size > 64 ? now + 0.1 : @lingering.keys.filter_map { |name| @rooms[name]&.next_leave }.min
+      end
 
       def refuse
         @counts.refused += 1
@@ -236,7 +241,8 @@ module Rondo
 
       # ---- others that are gone ----
 
-      # A process that was stopped, or whose loop stands still, has not heard others; they have not been silent.
+      # A process that was stopped, or whose loop stands still, has not heard others; they have not been silent, and ids
+      # may have come back elsewhere.
       def notice_stillness(now)
         @deaf = true if now - @last_tick > DEAF / 2 || now - @echo_at > DEAF
       end

@@ -135,6 +135,12 @@ module Rondo
         end
       end
 
+      # Nobody leaves before that time.
+      # @return [void]
+      def postpone(time)
+        @lingering.each { |id, (deadline, info)| @lingering[id] = [time, info].freeze if deadline < time }
+      end
+
       # @return [Float, nil] when the next id leaves
       def next_leave
         @lingering.first&.last&.first

@@ -16,7 +16,8 @@ class PresenceReplicaTest < Minitest::Test
   # A process: a replica, the channels that it follows, what its blocks were told.
   class Member
     attr_reader :replica, :channels, :told, :infos, :truth
-    attr_accessor :still
+    # @return [Array, nil] what comes while it stands still; nil: that is lost
+    attr_accessor :still, :kept
 
     def initialize(name, limits, now, random)
       @replica = P::Replica.new(name, limits, now, random: random)
@@ -134,7 +135,8 @@ class PresenceReplicaTest < Minitest::Test
     end
 
     def hand(to, room, text)
-      return if to.still || !@members.include?(to)
+      return to.kept&.push([room, text]) if to.still
+      return unless @members.include?(to)
 
       to.replica.receive(room, text, @now) if room.nil? || to.channels.key?(room)
     end
@@ -278,6 +280,51 @@ class PresenceReplicaTest < Minitest::Test
     world.members[1].still = false
     world.run(3)
     assert_equal [:join], world.members[1].told[%w[a x]]
+  end
+
+  # What came meanwhile is lost, so it has to ask; or it comes after the own beat.
+  def test_a_process_that_stood_still_has_heard_the_others_before_ids_leave
+    [false, true].each do |kept|
+      world = quiet(3, grace: 2)
+      one, two, still = world.members
+      world.enter(one, "a", "x")
+      world.run(1)
+      world.exit_room(one, "a", "x")
+      world.run(0.5)
+      still.still = true
+      still.kept = [] if kept
+      world.run(0.5)
+      world.enter(two, "a", "x")
+      world.run(20)
+      still.still = false
+      world.run(0.5)
+      still.kept&.each { |room, text| still.replica.receive(room, text, world.now) }
+      world.run(5)
+      world.members.each { |member| assert_equal [:join], member.told[%w[a x]] }
+    end
+  end
+
+  def test_who_left_for_good_leaves_also_where_a_process_stood_still
+    world = quiet(2, grace: 2)
+    world.enter(world.members[0], "a", "x")
+    world.run(1)
+    world.exit_room(world.members[0], "a", "x")
+    world.run(0.5)
+    world.members[1].still = true
+    world.run(20)
+    world.members[1].still = false
+    world.run(5)
+    world.members.each { |member| assert_equal %i[join leave], member.told[%w[a x]] }
+  end
+
+  def test_a_deaf_process_does_not_wake_for_ids_that_cannot_leave_yet
+    replica = P::Replica.new("0" * 16, limits(grace: 1), 1000.0)
+    replica.tick(1000.0)
+    replica.join("a", "x", nil, 1000.0)
+    replica.leave("a", "x", 1000.0)
+    5.times { |second| replica.tick(1010.0 + second) }
+    assert_operator replica.next_due(1014.5), :>, 1014.5
+    assert_equal ["x"], replica.entries("a").keys
   end
 
   # An engine that is away for less than the silence drops everything: what changed then is in none of the beats that name
