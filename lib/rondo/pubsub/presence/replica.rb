@@ -30,6 +30,8 @@ module Rondo
       AUDIT = 5.0
       # A room that its process has not named for so many cycles is doubtful.
       SILENT_CYCLES = 3
+      # Rooms that were cut are asked for when less than this part of the memory is taken.
+      ROOMY = 0.9
 
       # Counted since the process began.
       Counts = Struct.new(:refused, :lost, :repairs, :invalid)
@@ -290,9 +292,10 @@ module Rondo
 
       def audit_peer(peer, now)
         peer.forget_old(now)
+        free = @bytes < ROOMY * @limits.replica_bytes
         peer.rooms.each_key do |name|
           record = @rooms[name]&.records&.[](peer.name) or next
-          peer.doubt(name, now) if peer.cycle - record.named_in >= SILENT_CYCLES
+          peer.doubt(name, now) if (record.partial && free) || peer.cycle - record.named_in >= SILENT_CYCLES
         end
       end
 

@@ -369,6 +369,20 @@ class PresenceReplicaTest < Minitest::Test
     assert_operator world.members[1].replica.bytes, :>, 0
   end
 
+  def test_a_room_that_was_cut_is_completed_when_memory_is_free_again
+    world = quiet(2, replica_bytes: 65_536)
+    one, two = world.members
+    250.times { |number| world.enter(two, "c", "other #{number}") }
+    300.times { |number| world.enter(one, "a", "id #{number}") }
+    world.run(12)
+    assert_operator two.replica.entries("a").size, :<, 300
+    assert_empty two.replica.peers[one.name].unsure, "nobody is asked as long as memory is full"
+    250.times { |number| world.exit_room(two, "c", "other #{number}") }
+    world.run(12)
+    assert_equal 300, two.replica.entries("a").size
+    assert_empty two.replica.peers[one.name].unsure
+  end
+
   def test_the_info_of_the_smallest_name_counts_everywhere
     world = quiet(3)
     world.members.each { |member| member.replica.join("a", "x", %("#{member.name}"), world.now) }
