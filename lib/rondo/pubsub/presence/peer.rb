@@ -14,8 +14,21 @@ module Rondo
       LONGEST_PAUSE = 4.0
 
       # Pages of a room that are not complete.
+      # @!attribute parts [Hash{Integer => Array}, nil] nil: it gave way to others
       # @!attribute bytes [Integer]
-      Assembly = Struct.new(:version, :pages, :parts, :at, :bytes)
+      Assembly = Struct.new(:version, :pages, :parts, :at, :bytes) do
+        # It takes no page before the room is asked for again.
+        # @return [void]
+        def give_way
+          self.parts = nil
+          self.bytes = 0
+        end
+
+        # @return [Boolean]
+        def gave_way?
+          parts.nil?
+        end
+      end
 
       # @return [String]
       attr_reader :name
@@ -51,6 +64,7 @@ module Rondo
       # @return [void]
       def asked(room, now, random)
         entry = @unsure[room] or return
+        @assemblies.delete(room) if @assemblies[room]&.gave_way?
         pause = [0.5 * (2**[entry[1], 4].min), LONGEST_PAUSE].min
         @unsure[room] = [now + (pause * (0.75 + (random.rand * 0.5))), entry[1] + 1]
       end

@@ -8,7 +8,7 @@ module Rondo
     # The part of {Replica} that receives.
     # @api private
     module Receiving
-      # Bytes of pages of all rooms that are not complete.
+      # Bytes of pages of all rooms that are not complete, by the estimate of {Room.cost}, above `replica_bytes`.
       ASSEMBLY_BYTES = 32 << 20
       # Seconds until a message that seems to be missing is asked for: it may be late.
       PATIENCE = 0.2
@@ -197,7 +197,7 @@ module Rondo
         return replace(room, peer, version, entries.to_h, now) if pages == 1
 
         assembly = assembly_of(room, peer, version, pages, now) or return
-        return if assembly.parts.key?(page) || !room_for?(assembly, frame.json.bytesize)
+        return if assembly.gave_way? || assembly.parts.key?(page) || !room_for?(assembly, entries)
 
         assembly.parts[page] = entries
         finish_assembly(room, peer, assembly, now) if assembly.parts.size == pages
@@ -219,15 +219,15 @@ module Rondo
         peer.assemblies[room.name] = Peer::Assembly.new(version, pages, {}, now, 0)
       end
 
-      def room_for?(assembly, bytes)
-        all = @peers.sum { |_, peer| peer.assemblies.sum { |_, one| one.bytes } }
-        if all + bytes > ASSEMBLY_BYTES
-          @counts.refused += 1
-          return false
-        end
+      # The largest assembly gives way, so that a room that cannot fit does not keep others from coming.
+      def room_for?(assembly, entries)
+        assembly.bytes += Room::ENTRY + entries.sum { |id, info| Room.cost(id, info) }
+        all = @peers.each_value.flat_map { |peer| peer.assemblies.values }
+        return true if all.sum(&:bytes) <= ASSEMBLY_BYTES + @limits.replica_bytes
 
-        assembly.bytes += bytes
-        true
+        @counts.refused += 1
+        all.max_by(&:bytes).give_way
+        !assembly.gave_way?
       end
 
       def finish_assembly(room, peer, assembly, now)

@@ -383,6 +383,48 @@ class PresenceReplicaTest < Minitest::Test
     assert_empty two.replica.peers[one.name].unsure
   end
 
+  # Pages of a room in messages, of a process that is not there.
+  def pages_of(count, entries)
+    body = JSON.generate(Array.new(entries) { |number| ["id #{number}", "i" * 16_000] })
+    Array.new(count) { |page| "1 s 0123456789abcdef 7 #{page} #{count}\n#{body.gsub("id ", "id #{page} ")}" }
+  end
+
+  def test_a_room_as_large_as_the_memory_comes_in_pages
+    replica = quiet(1).members[0].replica
+    pages = pages_of(72, 30)
+    assert_operator pages.sum(&:bytesize), :>, P::Receiving::ASSEMBLY_BYTES
+    pages.each { |page| replica.receive("a", page, 1002.0) }
+    assert_equal 72 * 30, replica.entries("a").size
+    assert_equal 0, replica.counts.refused
+  end
+
+  # Of a process with other limits.
+  def test_a_room_that_cannot_fit_leaves_place_for_others
+    world = quiet(2, replica_bytes: 1 << 20)
+    replica = world.members[0].replica
+    pages_of(80, 30).first(79).each { |page| replica.receive("a", page, world.now) }
+    assert_operator replica.counts.refused, :>, 0
+    assert_empty replica.entries("a")
+    pages_of(2, 30).each { |page| replica.receive("b", page, world.now) }
+    assert_equal 60, replica.entries("b").size
+  end
+
+  def test_a_room_that_gave_way_comes_when_it_was_asked_for_again
+    world = quiet(1, replica_bytes: 1 << 20)
+    replica = world.members[0].replica
+    pages = pages_of(41, 30)
+    pages.first(40).each { |page| replica.receive("a", page, world.now) }
+    pages.each { |page| replica.receive("b", page, world.now) }
+    peer = replica.peers["0123456789abcdef"]
+    assert_equal ["a"], peer.unsure.keys
+    2.times { replica.receive("a", pages[40], world.now) }
+    assert_equal 0, peer.assemblies["a"].bytes
+    world.run(0.5)
+    pages.each { |page| replica.receive("a", page, world.now) }
+    assert_empty peer.unsure
+    assert_empty peer.assemblies
+  end
+
   def test_the_info_of_the_smallest_name_counts_everywhere
     world = quiet(3)
     world.members.each { |member| member.replica.join("a", "x", %("#{member.name}"), world.now) }
