@@ -305,16 +305,18 @@ module Rondo
 
       def work_off
         name, changes = @mutex.synchronize { @replica.take_changes(BATCH) }
-        changes&.each { |kind, id, info| tell(name, kind, id, info) }
+        changes&.each { |change| tell(name, *change) }
       ensure
         @calling = false
         ring
       end
 
-      def tell(name, kind, id, info)
+      def tell(name, kind, id, info, silent = nil)
         value = Presence.parse(info)
-        Presence.listeners(name).each do |listener|
-          next if listener.kind != kind || (listener.once && !first?)
+        listeners = Presence.listeners(name).select { |listener| listener.kind == kind }
+        once = listeners.any?(&:once) && @mutex.synchronize { @replica.once?(name, kind, id, silent) }
+        listeners.each do |listener|
+          next if listener.once && !once
 
           begin
             listener.block.call(id, value)

@@ -26,6 +26,8 @@ module Rondo
       # Answers that wait, and processes that are known, at most.
       MOST_ANSWERS = 20_000
       MOST_PEERS = 4096
+      # Joins that are owed, at most; the oldest are forgotten.
+      MOST_OWED = 10_000
       # Seconds between two looks at what is old.
       AUDIT = 5.0
       # A room that its process has not named for so many cycles is doubtful.
@@ -74,6 +76,7 @@ module Rondo
         @pending = {}
         @lingering = {}
         @changed = {}
+        @owed = {}
       end
 
       # ---- this process ----
@@ -170,6 +173,19 @@ module Rondo
         @peers.each_key.all? { |other| @name < other }
       end
 
+      # Whether blocks with `once` are called here for this change. A process that only was silent tells no join when it
+      # is heard again, so that is owed by who told the leave of its ids. Asked once for each change.
+      # @param silent [Boolean, nil] whether the id left with a silent process
+      # @return [Boolean]
+      def once?(room, kind, id, silent)
+        first = first?
+        return @owed.delete([room, id]) || first if kind == :join
+
+        @owed[[room, id]] = true if first && silent
+        @owed.shift if @owed.size > MOST_OWED
+        first
+      end
+
       # A room with more changes comes again after the others.
       # @return [Array(String, Array), nil] a room and its changes, see {Room#take_changes}
       def take_changes(most)
@@ -252,7 +268,7 @@ module Rondo
       def drop_silent(now)
         @peers.each_value.select { |peer| now - peer.heard_at > @limits.silence }.each do |peer|
           @counts.lost += 1
-          drop(peer, [peer.heard_at + @limits.grace, now].max, now)
+          drop(peer, [peer.heard_at + @limits.grace, now].max, now) { |room, ids| room.note_silent(ids) }
         end
       end
 
@@ -262,6 +278,7 @@ module Rondo
           room = @rooms[name]
           record = room&.records&.delete(peer.name) or next
           forget_ids(room, record.ids, deadline, now)
+          yield room, record.ids.keys if block_given?
         end
       end
 

@@ -105,6 +105,7 @@ module Rondo
       # @return [void]
       def gain(id)
         @lingering.delete(id)
+        @silent&.delete(id)
         note(id)
       end
 
@@ -117,6 +118,13 @@ module Rondo
         deadline > now ? @lingering[id] = [deadline, info].freeze : @lingering.delete(id)
         @told[id] = info if @told&.key?(id) # the last one
         note(id)
+      end
+
+      # These were lost with a process that was silent.
+      # @param ids [Array<String>]
+      # @return [void]
+      def note_silent(ids)
+        ids.each { |id| @silent[id] = true unless connected?(id) } if @silent
       end
 
       # @return [Boolean] whether ids are about to leave
@@ -164,6 +172,7 @@ module Rondo
         return if @told
 
         @told = {}
+        @silent = {}
         @changed = {}
         entries(own_name).each_key { |id| @changed[id] = true }
       end
@@ -174,14 +183,17 @@ module Rondo
       end
 
       # @param most [Integer]
-      # @return [Array<Array(Symbol, String, String)>] :join or :leave, id, info; alternating for each id
+      # @return [Array<Array(Symbol, String, String, Boolean)>] :join or :leave, id, info, whether it left with a silent
+      #   process; alternating for each id
       def take_changes(own_name, most)
         changes = []
         while changes.size < most && (id, = @changed.shift)
           was, is = @told.key?(id), present?(id)
+          silent = !is && @silent.delete(id)
           next if was == is
 
-          changes << (is ? [:join, id, @told[id] = info_of(id, own_name)] : [:leave, id, @told.delete(id)])
+          info = is ? @told[id] = info_of(id, own_name) : @told.delete(id)
+          changes << [is ? :join : :leave, id, info, silent]
         end
         changes
       end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Presence of one process with a server that only has a mailbox: what a message that breaks something costs.
+# Presence of one process with a server that only has a mailbox: what a message that breaks something costs, and
+# which blocks are called.
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
@@ -37,5 +38,17 @@ class PresenceNodeTest < Minitest::Test
     end
     assert_equal %w[0123456789abcdef 0123456789abcdee], @replica.peers.keys
     assert_equal 1, @replica.counts.invalid
+  end
+
+  def test_all_blocks_with_once_hear_of_a_join_that_is_owed
+    calls = []
+    listeners = [true, true, false].each_with_index.map do |once, index|
+      P::Listener.new(:join, ->(id, info) { calls << [index, id, info] }, once)
+    end
+    assert @replica.once?("room", :leave, "ada", true)
+    @core.put("1 b #{"0" * 16} 1 1\n[]")
+    @node.send(:receive)
+    P.stub(:listeners, listeners) { 2.times { @node.send(:tell, "room", :join, "ada", '"x"') } }
+    assert_equal [0, 1, 2, 2].map { |index| [index, "ada", "x"] }, calls
   end
 end

@@ -15,7 +15,7 @@ class PresenceReplicaTest < Minitest::Test
 
   # A process: a replica, the channels that it follows, what its blocks were told.
   class Member
-    attr_reader :replica, :channels, :told, :infos, :truth
+    attr_reader :replica, :channels, :told, :once, :infos, :truth
     # @return [Array, nil] what comes while it stands still; nil: that is lost
     attr_accessor :still, :kept
 
@@ -23,6 +23,7 @@ class PresenceReplicaTest < Minitest::Test
       @replica = P::Replica.new(name, limits, now, random: random)
       @channels = {}
       @told = Hash.new { |all, key| all[key] = [] }
+      @once = Hash.new { |all, key| all[key] = [] }
       @infos = Hash.new { |all, key| all[key] = [] }
       @truth = Hash.new { |all, room| all[room] = Hash.new(0) }
       @still = false
@@ -32,8 +33,9 @@ class PresenceReplicaTest < Minitest::Test
 
     def note_changes
       while (room, changes = @replica.take_changes(7))
-        changes.each do |kind, id, info|
+        changes.each do |kind, id, info, silent|
           @told[[room, id]] << kind
+          @once[[room, id]] << kind if @replica.once?(room, kind, id, silent)
           @infos[[room, id]] << info
         end
       end
@@ -489,6 +491,59 @@ class PresenceReplicaTest < Minitest::Test
     replica.leave("a", "x", 1000.0)
     assert_equal ["a", []], replica.take_changes(4)
     assert_empty replica.rooms["a"].told
+  end
+
+  # Of two processes, the first one with ada and the other one with bob.
+  def ada_and_bob
+    world = quiet(2)
+    first, other = world.members.sort_by(&:name)
+    world.enter(first, "a", "ada")
+    world.enter(other, "a", "bob")
+    world.run(1)
+    [world, first, other]
+  end
+
+  def test_who_told_once_that_an_id_left_in_an_outage_tells_that_it_is_back
+    world, first, other = ada_and_bob
+    world.loss = 1.0
+    world.run(10)
+    assert_equal [[:leave], %i[join leave]], [other.once[%w[a ada]], first.once[%w[a bob]]]
+    world.loss = 0.0
+    world.run(5)
+    assert_equal [[:join], %i[leave join]], [first, other].map { |member| member.once[%w[a ada]] }
+    assert_equal [%i[join leave join], []], [first, other].map { |member| member.once[%w[a bob]] }
+    world.exit_room(first, "a", "ada")
+    world.run(5)
+    assert_equal [%i[join leave], %i[leave join]], [first, other].map { |member| member.once[%w[a ada]] }
+  end
+
+  def test_who_told_once_that_an_id_left_a_process_that_stood_still_tells_that_it_is_back
+    world, first, other = ada_and_bob
+    first.still = true
+    world.run(20)
+    first.still = false
+    world.run(5)
+    assert_equal [[:join], %i[leave join]], [first, other].map { |member| member.once[%w[a ada]] }
+  end
+
+  # A process that ends is no outage.
+  def test_who_told_once_of_other_leaves_owes_nothing
+    world, first, other = ada_and_bob
+    world.finish(world.members.index(first))
+    world.run(5)
+    other.replica.receive(nil, "1 b #{"0" * 16} 1 1\n[]", world.now)
+    world.enter(other, "a", "ada")
+    world.run(1)
+    assert_equal [:leave], other.once[%w[a ada]]
+  end
+
+  def test_the_ids_that_are_owed_have_a_limit
+    replica = World.new(7, limits, 1).members[0].replica
+    P::Replica::MOST_OWED.succ.times { |number| replica.once?("a", :leave, "id #{number}", true) }
+    replica.receive(nil, "1 b #{"0" * 16} 1 1\n[]", 1000.0)
+    refute replica.once?("a", :join, "id 0", nil)
+    assert replica.once?("a", :join, "id 1", nil)
+    refute replica.once?("a", :join, "id 1", nil), "only the next join is owed"
   end
 
   # ---- hostile messages ----
