@@ -92,6 +92,11 @@ static VALUE core_mailbox_take(VALUE self, VALUE key) {
     return taken;
 }
 
+/* @return [Integer] bytes of the largest message that is published */
+static VALUE core_max_publish_bytes(VALUE self) {
+    return LL2NUM(rd_binding_of(self)->server->settings.max_publish_bytes);
+}
+
 /* Writes numbers to the scoreboard, in the order of scoreboard.def.
  * @param numbers [Array<Integer>] rooms, ids, bytes, processes, refused, lost, repairs, invalid
  * @return [void] */
@@ -115,5 +120,6 @@ void rd_init_core_mailbox(VALUE core) {
     rb_define_method(core, "mailbox_follow", core_mailbox_follow, 2);
     rb_define_method(core, "mailbox_leave", core_mailbox_leave, 2);
     rb_define_method(core, "mailbox_take", core_mailbox_take, 1);
+    rb_define_method(core, "max_publish_bytes", core_max_publish_bytes, 0);
     rb_define_method(core, "note_presence", core_note_presence, 1);
 }

@@ -7,8 +7,8 @@
 
 #include <ruby.h>
 
-/* Adds mailbox, mailbox_follow, mailbox_leave, mailbox_take and note_presence to
- * Rondo::Server::Core. */
+/* Adds mailbox, mailbox_follow, mailbox_leave, mailbox_take, max_publish_bytes and note_presence
+ * to Rondo::Server::Core. */
 void rd_init_core_mailbox(VALUE core);
 
 #endif

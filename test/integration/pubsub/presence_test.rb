@@ -52,6 +52,18 @@ class PresenceTest < ControlCase
     end
   end
 
+  def test_over_workers_whose_messages_are_short
+    write "short.rb", "max_publish_bytes 16_384\n"
+    server = start("-w", "2", "-C", "short.rb")
+    server.wait_for_log(/max_publish_bytes is 16384, less than 20480/)
+    one, two = in_both_workers(server)
+    peers = Array.new(20) { peer(server) }.select { |peer| peer.pid == one.pid }
+    entries = Array.new(peers.size) { |number| ["#{number} ".ljust(250, "x"), "i" * 4000] }.sort
+    peers.zip(entries) { |peer, entry| assert peer.join("room", *entry) }
+    wait_until { two.list("room") == entries }
+    refute_match(/could not be published/, server.log)
+  end
+
   # There is no other thread of the application that could take the answers.
   def test_the_only_thread_may_ask_for_a_room
     server = start("-w", "2", "-t", "1:1")

@@ -40,6 +40,11 @@ module Rondo
 
       module_function
 
+      # @return [Integer] bytes that a server must publish, so that all names and infos of so many bytes fit as JSON
+      def needed(info_bytes)
+        8192 + (3 * info_bytes)
+      end
+
       # @param kind [String]
       # @param words [Array<String, Integer>]
       # @param body [Array, nil]
@@ -96,13 +101,14 @@ module Rondo
       end
 
       # @param entries [Hash{String => String, nil}] ids with their info
+      # @param most [Integer] bytes of a page, until one more entry
       # @return [Array<Array>] pages of pairs; one at least
-      def pages(entries)
+      def pages(entries, most)
         pages, page, bytes = [], [], 0
         entries.each do |id, info|
           bytes += id.bytesize + info.to_s.bytesize + 8
           page << [id, info]
-          next if bytes < PAGE_BYTES
+          next if bytes < most
 
           pages << page
           page, bytes = [], 0

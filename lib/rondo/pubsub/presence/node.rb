@@ -36,7 +36,7 @@ module Rondo
         @news = ConditionVariable.new
         @waiting = 0
         @clients = {}.compare_by_identity
-        @replica = Replica.new(SecureRandom.hex(8), limits, now)
+        @replica = Replica.new(SecureRandom.hex(8), limits, now, largest: core.max_publish_bytes)
         @bell, @rope = IO.pipe
         @rope.nonblock = true
         @said = {}
@@ -48,6 +48,7 @@ module Rondo
         @key = @core.mailbox(@rope.fileno)
         @core.mailbox_follow(@key, @channel)
         warn_of_secret unless @secret
+        warn_of_size
         @thread = Thread.new { run }
         @thread.name = "rondo presence"
         self
@@ -277,6 +278,14 @@ module Rondo
       def warn_of_secret
         PubSub.log.warn "! Presence has no secret: clients that may choose any name of a channel could pretend to be " \
                         "there. Set RONDO_PRESENCE_SECRET (docs/PRESENCE.md)"
+      end
+
+      def warn_of_size
+        needed = Frames.needed(@limits.info_bytes)
+        return if @core.max_publish_bytes >= needed
+
+        PubSub.log.warn "! Presence: max_publish_bytes is #{@core.max_publish_bytes}, less than #{needed}: other " \
+                        "processes may not hear of long rooms, ids and infos (docs/PRESENCE.md)"
       end
 
       # ---- waiting and blocks ----

@@ -54,9 +54,11 @@ module Rondo
       # @return [Limits]
       attr_accessor :limits
 
-      def initialize(name, limits, now, random: Random.new)
+      # @param largest [Integer] bytes of a message that the server publishes
+      def initialize(name, limits, now, largest: Frames::MOST_BYTES, random: Random.new)
         @name = name
         @limits = limits
+        @share = [largest.fdiv(Frames::MOST_BYTES), 1].min
         @random = random
         @began = @echo_at = @last_tick = now
         @out = []

@@ -25,6 +25,15 @@ module Rondo
 
       private
 
+      # The numbers above are for the longest messages that are read. A server that publishes shorter ones has less.
+      def share(most)
+        [(most * @share).floor, 1].max
+      end
+
+      def pages(entries)
+        Frames.pages(entries, share(Frames::PAGE_BYTES))
+      end
+
       # ---- what changed here ----
 
       # Several changes at once are one message.
@@ -43,8 +52,8 @@ module Rondo
       # come are told before those who go, so that the room is not empty in between.
       def tell(room, ids)
         here, gone = ids.partition { |id| room.local.key?(id) }
-        parts = here.empty? ? [] : Frames.pages(room.local.slice(*here)).map { |page| [page, []] }
-        parts.concat(gone.each_slice(TOLD).map { |part| [[], part] })
+        parts = here.empty? ? [] : pages(room.local.slice(*here)).map { |page| [page, []] }
+        parts.concat(gone.each_slice(share(TOLD)).map { |part| [[], part] })
         parts.each do |body|
           before = room.version
           room.version = @clock += 1
@@ -64,12 +73,13 @@ module Rondo
       def beat(now)
         mentions = []
         bytes = 0
+        most = share(BEAT_BYTES)
         add = lambda do |name, version, count|
           mentions << [name, version, count]
-          (bytes += name.bytesize + 24) < BEAT_BYTES
+          (bytes += name.bytesize + 24) < most
         end
         mention_changed(add)
-        mention_others(mentions, add) if bytes < BEAT_BYTES
+        mention_others(mentions, add) if bytes < most
         @beat += 1
         @beat_due = now + BEAT
         @out << [:all, Frames.make("b", @name, @beat, @cycle, body: mentions)]
@@ -113,7 +123,7 @@ module Rondo
         end
         return if due.empty?
 
-        due.first(ASKED).group_by { |_, names| names.size > 1 ? "*" : names.first }.each do |whom, questions|
+        due.first(share(ASKED)).group_by { |_, names| names.size > 1 ? "*" : names.first }.each do |whom, questions|
           questions.each { |room, names| names.each { |name| @peers[name].asked(room, now, @random) } }
           @out << [:all, Frames.make("a", @name, whom, body: questions.map(&:first))]
         end
@@ -127,14 +137,14 @@ module Rondo
         due.each { |name| @answers.delete(name) }
         here, nobody = due.partition { |name| @rooms[name] && !@rooms[name].local.empty? }
         here.each { |name| send_room(@rooms[name]) }
-        nobody.each_slice(ASKED) { |names| @out << [:all, Frames.make("e", @name, @clock, body: names)] }
+        nobody.each_slice(share(ASKED)) { |names| @out << [:all, Frames.make("e", @name, @clock, body: names)] }
         here.each { |name| @answered[name] = now }
       end
 
       def send_room(room)
-        pages = Frames.pages(room.local)
-        pages.each_with_index do |page, index|
-          @out << [:room, room.name, Frames.make("s", @name, room.version, index, pages.size, body: page)]
+        parts = pages(room.local)
+        parts.each_with_index do |page, index|
+          @out << [:room, room.name, Frames.make("s", @name, room.version, index, parts.size, body: page)]
         end
       end
     end

@@ -14,7 +14,12 @@ class PresenceNodeTest < Minitest::Test
 
   # A server with messages for presence.
   class Core
-    def initialize = @messages = []
+    attr_accessor :max_publish_bytes
+
+    def initialize
+      @messages = []
+      @max_publish_bytes = 1 << 20
+    end
 
     def put(*messages)
       messages.each { |message| @messages.push("channel", message) }
@@ -50,5 +55,19 @@ class PresenceNodeTest < Minitest::Test
     @node.send(:receive)
     P.stub(:listeners, listeners) { 2.times { @node.send(:tell, "room", :join, "ada", '"x"') } }
     assert_equal [0, 1, 2, 2].map { |index| [index, "ada", "x"] }, calls
+  end
+
+  def test_a_server_that_publishes_too_short_messages_is_told_once
+    said = []
+    log = Object.new
+    log.define_singleton_method(:warn) { |line| said << line }
+    Rondo::PubSub.stub(:log, log) do
+      [20_480, 20_479].each do |bytes|
+        @core.max_publish_bytes = bytes
+        @node.send(:warn_of_size)
+      end
+    end
+    assert_equal 1, said.size
+    assert_match(/max_publish_bytes is 20479, less than 20480/, said.first)
   end
 end

@@ -19,8 +19,8 @@ class PresenceReplicaTest < Minitest::Test
     # @return [Array, nil] what comes while it stands still; nil: that is lost
     attr_accessor :still, :kept
 
-    def initialize(name, limits, now, random)
-      @replica = P::Replica.new(name, limits, now, random: random)
+    def initialize(name, limits, now, random, largest)
+      @replica = P::Replica.new(name, limits, now, largest: largest, random: random)
       @channels = {}
       @told = Hash.new { |all, key| all[key] = [] }
       @once = Hash.new { |all, key| all[key] = [] }
@@ -46,11 +46,13 @@ class PresenceReplicaTest < Minitest::Test
   class World
     ROOMS = %w[a b c].freeze
     STEP = 0.05
-    attr_reader :members, :dead, :now
+    attr_reader :members, :dead, :now, :sizes
     attr_accessor :loss
 
-    def initialize(seed, limits, count)
+    def initialize(seed, limits, count, largest = P::Frames::MOST_BYTES)
       @random = Random.new(seed)
+      @largest = largest
+      @sizes = []
       @limits = limits
       @now = 1000.0
       @members = []
@@ -61,7 +63,7 @@ class PresenceReplicaTest < Minitest::Test
     end
 
     def add
-      member = Member.new(Random.new(@random.rand(1 << 60)).bytes(8).unpack1("H*"), @limits, @now, @random)
+      member = Member.new(Random.new(@random.rand(1 << 60)).bytes(8).unpack1("H*"), @limits, @now, @random, @largest)
       ROOMS.first(2).each { |room| member.replica.listen(room, @now) }
       @members << member
     end
@@ -128,6 +130,7 @@ class PresenceReplicaTest < Minitest::Test
     private
 
     def spread(from, room, text)
+      @sizes << text.bytesize
       @members.each do |to|
         next if to != from && @random.rand < @loss
 
@@ -454,6 +457,31 @@ class PresenceReplicaTest < Minitest::Test
     world.run(0.5)
     assert_equal 60, world.members[1].replica.entries("c").size
     assert_equal 0, world.members[1].replica.counts.repairs
+  end
+
+  # Each byte of a name takes six of JSON.
+  def test_messages_fit_into_those_that_the_server_publishes
+    [P::Frames.needed(1000), 100_000].each do |largest|
+      world = World.new(7, limits(info_bytes: 1000), 2, largest)
+      one, two = world.members
+      sizes = world.sizes
+      names = Array.new(300) { |number| number.to_s.ljust(256, "\u0001") }
+      world.run(1)
+      names.each do |name|
+        two.replica.follow(name, world.now, until_time: world.now + 600)
+        world.enter(one, name, "x")
+        one.replica.join("a", name, JSON.generate("\"" * 499), world.now)
+      end
+      world.run(40)
+      world.add
+      world.run(2)
+      assert_equal 300, world.members.last.replica.entries("a").size
+      names.each { |name| assert_equal ["x"], two.replica.entries(name).keys }
+      names.each { |name| one.replica.leave("a", name, world.now) }
+      world.run(5)
+      assert_empty two.replica.entries("a")
+      assert_operator sizes.max, :<=, largest
+    end
   end
 
   # ---- blocks ----
