@@ -266,7 +266,9 @@ module Rondo
         # It was queued while no server had said how much it takes, or another one did.
         def long?(entry)
           most = @link.info["max_payload"].to_i
-          most.positive? && entry.bytes.bytesize > most - HEAD_MAX
+          return false unless most.positive? && entry.bytes.bytesize > most - HEAD_MAX
+
+          entry.is_a?(Kept) || @engine.encode(entry)[/\A[^\r]* (\d+)\r/n, 1].to_i > most
         end
 
         def refuse_long(entry)
