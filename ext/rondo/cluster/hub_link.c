@@ -166,9 +166,10 @@ static bool is_behind(const rd_hub_thread *thread) {
 static bool send_all(rd_hub_thread *thread) {
     rd_conn_set_flush(&thread->conns);
     if (is_behind(thread)) rd_hub_catch_up(&thread->hub, CATCH_UP);
+    const bool claims_more = rd_hub_claim(&thread->hub, CATCH_UP);
     const bool has_more = rd_hub_answer(&thread->hub);
     rd_conn_set_flush(&thread->conns); /* may make room for the next answers */
-    return has_more || rd_hub_can_answer(&thread->hub) || is_behind(thread);
+    return has_more || claims_more || rd_hub_can_answer(&thread->hub) || is_behind(thread);
 }
 
 bool rd_hub_links_serve(rd_hub_thread *thread) {

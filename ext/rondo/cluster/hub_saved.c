@@ -154,7 +154,9 @@ static bool restore_piece(restoring *self, rd_relay_reader *reader, const char *
     return true;
 }
 
+/* What an engine is to get was within limits when it was saved. */
 int rd_hub_thread_restore(rd_hub_thread *thread, int fd) {
+    const size_t unclaimed_max = thread->hub.unclaimed_max;
     restoring self = {.thread = thread};
     rd_relay_reader reader;
     bool is_good = true;
@@ -163,10 +165,12 @@ int rd_hub_thread_restore(rd_hub_thread *thread, int fd) {
     rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
     reader.takes_saved = true;
     rd_loop_lock(&thread->loop);
+    thread->hub.unclaimed_max = SIZE_MAX;
     for (off_t at = 0; is_good && (len = pread(fd, bytes, WRITE_BYTES, at)) > 0; at += len) {
         is_good = restore_piece(&self, &reader, bytes, (size_t)len);
     }
     is_good = is_good && len == 0 && rd_buffer_len(&reader.kept) == reader.spent;
+    thread->hub.unclaimed_max = unclaimed_max;
     rd_loop_unlock(&thread->loop);
     rd_relay_reader_clear(&reader);
     rd_free(bytes);

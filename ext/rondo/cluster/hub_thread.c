@@ -106,6 +106,12 @@ void rd_hub_thread_expect_streams(rd_hub_thread *thread) {
     leave(thread);
 }
 
+void rd_hub_thread_expect_no_engine(rd_hub_thread *thread) {
+    enter(thread);
+    rd_hub_expect_no_engine(&thread->hub);
+    leave(thread);
+}
+
 int64_t rd_hub_thread_add(rd_hub_thread *thread, int fd, rd_hub_kind kind, rd_score_row *score) {
     int64_t number = -1;
     enter(thread);
@@ -171,7 +177,8 @@ void rd_hub_thread_stats(rd_hub_thread *thread, rd_hub_stats *stats) {
                             .published = thread->hub.published,
                             .sent = thread->sent,
                             .dropped = thread->dropped,
-                            .kept = thread->hub.history.count};
+                            .kept = thread->hub.history.count,
+                            .unclaimed_lost = thread->hub.unclaimed_lost};
     RD_EACH_HUB_CONN(thread, conn, node) {
         stats->sent += rd_hub_conn_of(conn)->link.sent;
         stats->dropped += rd_hub_conn_of(conn)->link.dropped;

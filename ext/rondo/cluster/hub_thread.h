@@ -29,14 +29,16 @@ typedef struct rd_hub_stats {
     uint64_t links;
     uint64_t published, sent, dropped; /* messages; the last two: on all links, also former ones */
     uint64_t queue_bytes;
-    uint64_t kept; /* messages in the history */
+    uint64_t kept;           /* messages in the history */
+    uint64_t unclaimed_lost; /* messages for an engine, while there was none */
 } rd_hub_stats;
 
 /* Creates a hub. `queue_bytes` limits the messages queued for each link. NULL with errno set. */
 rd_hub_thread *rd_hub_thread_new(rd_history_limits limits, size_t queue_bytes);
 
-/* See rd_hub_expect_streams(). */
+/* See rd_hub_expect_streams(), rd_hub_expect_no_engine(). */
 void rd_hub_thread_expect_streams(rd_hub_thread *thread);
+void rd_hub_thread_expect_no_engine(rd_hub_thread *thread);
 
 /* Starts the thread, with all signals blocked. Returns 0 or a negative errno. */
 int rd_hub_thread_start(rd_hub_thread *thread);

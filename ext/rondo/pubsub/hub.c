@@ -14,6 +14,7 @@
 #include "pubsub/hub_offer.h"
 #include "pubsub/hub_replay.h"
 #include "pubsub/hub_streams.h"
+#include "pubsub/hub_unclaimed.h"
 #include "pubsub/hub_waiting.h"
 
 static bool is_pattern(const rd_relay_frame *frame) {
@@ -41,8 +42,7 @@ void rd_hub_clear(rd_hub *hub) {
     rd_patterns_clear(&hub->matcher);
     rd_changes_clear(&hub->changes);
     rd_history_clear(&hub->history);
-    rd_buffer_clear(&hub->returned);
-    rd_buffer_clear(&hub->unclaimed);
+    rd_hub_clear_unclaimed(hub);
 }
 
 /* --- publishing --- */
@@ -67,86 +67,28 @@ static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
     if (message != NULL) rd_message_unref(message);
 }
 
-static bool keep_for_engine(rd_hub *hub, rd_buffer *frames, const rd_relay_frame *frame) {
-    const size_t waiting = rd_buffer_len(&hub->returned) + rd_buffer_len(&hub->unclaimed);
-    const size_t len = RD_RELAY_HEAD_BYTES + frame->channel.len + frame->payload.len;
-    if (waiting + len <= hub->unclaimed_max &&
-        rd_relay_write(frame, RD_RELAY_PAYLOAD_MAX, frames) == 0) {
-        return true;
+/* No engine will come: its messages are those of this server. Nobody answers who waits for it. */
+static void deliver_alone(rd_hub *hub, const rd_relay_frame *from) {
+    rd_relay_frame frame = *from;
+    if (frame.flags & RD_RELAY_CONFIRM) {
+        frame.payload = rd_slice_of(frame.payload.ptr + RD_RELAY_CONFIRM_NOTE,
+                                    frame.payload.len - RD_RELAY_CONFIRM_NOTE);
     }
-    hub->unclaimed_lost++;
-    hub->lost++;
-    return false;
-}
-
-bool rd_hub_give_back(rd_hub *hub, const rd_relay_frame *from) {
-    const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
-                                  .flags = from->flags & (RD_RELAY_TEXT | RD_RELAY_CONFIRM),
-                                  .channel = from->channel,
-                                  .payload = from->payload};
-    return keep_for_engine(hub, &hub->returned, &frame);
-}
-
-/* Whoever subscribes and publishes then gets the message. So it overtakes no subscription that
- * waits for room. */
-static void send_behind_changes(rd_hub *hub, const rd_relay_frame *frame) {
-    rd_hub_catch_up(hub, UINT_MAX);
-    if (rd_changes_is_empty(&hub->changes)) {
-        rd_hub_send_message(hub, hub->engine, frame, NULL);
-    } else {
-        rd_hub_lose_message(hub, hub->engine);
-    }
-}
-
-static void publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
-    const uint64_t rule =
-        hub->has_streams ? rd_history_rule_number(&hub->history, from->channel) : 0;
-    const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
-                                  .flags = from->flags & (RD_RELAY_TEXT | RD_RELAY_CONFIRM),
-                                  .id = rule,
-                                  .channel = from->channel,
-                                  .payload = from->payload};
-    if (hub->engine != NULL) {
-        send_behind_changes(hub, &frame);
-    } else {
-        keep_for_engine(hub, &hub->unclaimed, &frame);
-    }
-}
-
-static void emit_all(const rd_buffer *frames, rd_history_emit *emit, void *with) {
-    const char *bytes = rd_buffer_ptr(frames);
-    size_t len = rd_buffer_len(frames), used = 0;
-    rd_relay_reader reader;
-    rd_relay_frame frame;
-    rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
-    while (len > 0 && rd_relay_read(&reader, bytes, len, &used, &frame) == 1) {
-        frame.flags |= RD_RELAY_ENGINE;
-        emit(with, &frame);
-        bytes += used;
-        len -= used;
-    }
-    rd_relay_reader_clear(&reader);
-}
-
-void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with) {
-    emit_all(&hub->returned, emit, with);
-    emit_all(&hub->unclaimed, emit, with);
-}
-
-static void claim(void *with, const rd_relay_frame *frame) {
-    publish_by_engine(with, frame);
+    deliver_here(hub, &frame);
 }
 
 /* `origin` does not get the message unless it asks for it. NULL: no link is excluded. */
 static void publish(rd_hub *hub, rd_hub_link *origin, const rd_relay_frame *frame) {
     hub->published++;
     hub->mark++;
-    if (origin != NULL && !(frame->flags & RD_RELAY_ECHO)) origin->mark = hub->mark;
+    if (origin != NULL && !(frame->flags & (RD_RELAY_ECHO | RD_RELAY_ENGINE))) {
+        origin->mark = hub->mark;
+    }
     const bool is_from_engine = origin != NULL && rd_hub_is_engine(origin->kind);
     if (is_from_engine && frame->id != 0) {
         rd_hub_take_kept(hub, frame);
     } else if ((frame->flags & RD_RELAY_ENGINE) && !is_from_engine) {
-        publish_by_engine(hub, frame);
+        hub->is_alone ? deliver_alone(hub, frame) : rd_hub_publish_by_engine(hub, frame);
     } else {
         deliver_here(hub, frame);
     }
@@ -156,6 +98,16 @@ bool rd_hub_publish(rd_hub *hub, const rd_relay_frame *frame) {
     const uint64_t before = hub->lost;
     publish(hub, NULL, frame);
     return hub->lost == before;
+}
+
+static void publish_alone(void *with, const rd_relay_frame *frame) {
+    publish(with, NULL, frame);
+}
+
+void rd_hub_expect_no_engine(rd_hub *hub) {
+    hub->is_alone = true;
+    rd_hub_each_unclaimed(hub, publish_alone, hub);
+    rd_hub_clear_unclaimed(hub);
 }
 
 /* --- rules --- */
@@ -213,14 +165,13 @@ void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind) {
     if (!rd_hub_is_engine(kind)) return;
     assert(hub->engine == NULL);
     hub->engine = link;
+    hub->is_alone = false;
     hub->has_streams = kind == RD_HUB_STREAMS;
     hub->engines++;
     rd_hub_tell_rules(hub);
     rd_hub_recall_all(hub);
     if (!hub->has_streams) rd_hub_tell_interests(hub);
-    rd_hub_each_unclaimed(hub, claim, hub);
-    rd_buffer_clear(&hub->returned);
-    rd_buffer_clear(&hub->unclaimed);
+    rd_hub_claim(hub, UINT_MAX);
 }
 
 void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link) {

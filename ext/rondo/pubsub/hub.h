@@ -105,6 +105,7 @@ typedef struct rd_hub {
     rd_hub_link *engine;
     uint32_t engines;             /* so far */
     bool has_streams;             /* of the last engine, or the one that will come */
+    bool is_alone;                /* no engine will come */
     bool is_loading;              /* between REPLAY_BEGIN and REPLAY_END of the engine */
     struct rd_hub_topic *loading; /* of that copy; NULL: nobody would go on with it */
     uint64_t loading_us;          /* what time it is there */
@@ -134,6 +135,10 @@ static inline void rd_hub_expect_streams(rd_hub *hub) {
     hub->has_streams = true;
 }
 
+/* No engine will come. What waits for one goes to the links, and so does what is published for it.
+ */
+void rd_hub_expect_no_engine(rd_hub *hub);
+
 /* Adds a link and sends it what it must know. An engine also gets what has waited for it. There is
  * one engine at a time. */
 void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind);
@@ -144,6 +149,10 @@ void rd_hub_retire_engine(rd_hub *hub, const rd_hub_link *link);
 
 /* Sends the engine up to `count` of the changes that it had no room for, while it takes them. */
 void rd_hub_catch_up(rd_hub *hub, unsigned count);
+
+/* Sends the engine up to `count` of the messages that wait, while it takes them, once it has had
+ * all changes. Returns whether it would take more at once. */
+bool rd_hub_claim(rd_hub *hub, unsigned count);
 
 /* Takes a frame of a link. Returns 0, or < 0 when the link must be closed because no link may send
  * that. */

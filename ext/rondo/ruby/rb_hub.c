@@ -197,6 +197,12 @@ static VALUE hub_expect_streams(VALUE self) {
     return Qnil;
 }
 
+/* Messages for an engine are those of this server. */
+static VALUE hub_expect_no_engine(VALUE self) {
+    rd_hub_thread_expect_no_engine(hub_of(self));
+    return Qnil;
+}
+
 /* add_root(descriptor) the same for a subscription of this process. @return [Integer] */
 static VALUE hub_add_root(VALUE self, VALUE fd) {
     return add_without_score(self, fd, RD_HUB_ROOT);
@@ -274,6 +280,7 @@ static VALUE hub_stats(VALUE self) {
     PUT(dropped)
     PUT(queue_bytes)
     PUT(kept)
+    PUT(unclaimed_lost)
 #undef PUT
     return result;
 }
@@ -346,6 +353,7 @@ void rd_init_hub(VALUE rondo) {
     rb_define_method(core, "close", hub_close, 0);
     rb_define_method(core, "add", hub_add, 2);
     rb_define_method(core, "expect_streams", hub_expect_streams, 0);
+    rb_define_method(core, "expect_no_engine", hub_expect_no_engine, 0);
     rb_define_method(core, "add_engine", hub_add_engine, 2);
     rb_define_method(core, "add_root", hub_add_root, 1);
     rb_define_method(core, "remove", hub_remove, 1);

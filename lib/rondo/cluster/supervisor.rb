@@ -321,8 +321,9 @@ module Rondo
     end
 
     def note_outage(link)
-      worker = @workers.find { |each| each.link == link } or return
-      @log.error "! #{worker} does not read published messages: it loses those above hub_queue_bytes"
+      reader = @workers.find { |each| each.link == link }
+      reader ||= "the pub/sub engine" if @cluster.engine&.link?(link)
+      @log.error "! #{reader} does not read published messages: it loses those above hub_queue_bytes" if reader
     end
 
     # ---- ends ----

@@ -60,7 +60,9 @@ module Rondo
       @control&.close
       engine = @cluster.engine&.rest
       @cluster.metrics&.rest
-      [*@cluster.hub.hand_on, engine.to_h]
+      published = @cluster.hub.hand_on
+      @cluster.engine&.say_unclaimed
+      [*published, engine.to_h]
     end
   end
 end

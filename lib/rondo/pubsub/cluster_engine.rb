@@ -19,17 +19,28 @@ module Rondo
     # @return [ClusterEngine, nil] nil: none is asked for
     # @raise [Error, SystemCallError] one line
     def self.open(cluster, env = ENV)
-      name = env.delete(Hub::ENGINE)
-      engine = PubSub::Configured.make(cluster.settings, cluster.log) or return
+      name = name_of(env.delete(Hub::ENGINE))
+      engine = PubSub::Configured.make(cluster.settings, cluster.log)
+      return cluster.hub.expect_no_engine unless engine
+
       engine.identity = name if engine.is_a?(PubSub::Queued)
       new(engine, cluster).tap(&:go_on)
     end
+
+    # @param text [String, nil] of {#rest}; a program that was started there may have it, too
+    # @return [String, nil]
+    def self.name_of(text)
+      pid, name = text.to_s.split
+      name if pid.to_i == Process.pid
+    end
+    private_class_method :name_of
 
     # @param engine [PubSub::Engine]
     # @param cluster [Cluster]
     def initialize(engine, cluster)
       @engine = engine
       @hub = cluster.hub
+      @unclaimed_lost = 0
       @log = cluster.log
       @answers = PubSub::Confirms::Routes.new(cluster.loop) do |pid|
         cluster.supervisor&.workers&.find { |worker| worker.pid == pid }&.socket
@@ -44,6 +55,7 @@ module Rondo
 
       PubSub.default = PubSub::MASTER
       @number, socket = @hub.link_engine(keeps?)
+      say_unclaimed
       @link = (keeps? ? hub_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start(@answers)
     end
 
@@ -57,7 +69,23 @@ module Rondo
       left = flush
       is_ours ? give_back : say_lost(left)
       @answers.send_now(PATIENCE)
-      is_ours ? { Hub::ENGINE => @engine.identity }.compact : {}
+      name = @engine.identity if is_ours
+      name ? { Hub::ENGINE => "#{Process.pid} #{name}" } : {}
+    end
+
+    # Messages for which the hub had no room while there was no engine.
+    # @return [void]
+    def say_unclaimed
+      before = @unclaimed_lost
+      @unclaimed_lost = @hub.stats[:unclaimed_lost]
+      lost = @unclaimed_lost - before
+      @log.error "! #{lost} published messages above hub_queue_bytes are lost: there was no engine" if lost.positive?
+    end
+
+    # @param number [Integer] of a link of the hub
+    # @return [Boolean]
+    def link?(number)
+      number == @number
     end
 
     # @return [void]
@@ -86,12 +114,17 @@ module Rondo
     end
 
     def give_back
-      kept, lost = @engine.hand_on do |channel, message, number|
-        note = PubSub::RelayFrames.returned(number)
-        @hub.give_back(channel, message.encoding == Encoding::UTF_8 ? note + message : note.b << message)
-      end
+      kept, lost = @engine.hand_on { |*words| give_back_one(*words) }
       @log.say "- #{kept} published messages wait for #{@engine.name}" if kept.positive?
       say_lost(lost)
+    end
+
+    def give_back_one(channel, message, number)
+      note = PubSub::RelayFrames.returned(number)
+      @hub.give_back(channel, message.encoding == Encoding::UTF_8 ? note + message : note.b << message)
+    rescue StandardError => e
+      @log.error "! #{@engine.class}: #{e.message}"
+      false
     end
 
     def say_lost(count)

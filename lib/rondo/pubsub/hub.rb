@@ -70,6 +70,12 @@ module Rondo
       pair { |fd| @core.add_engine(fd, keeps) }
     end
 
+    # There is no engine any more: what waits for one goes to the clients of this server.
+    # @return [void]
+    def expect_no_engine
+      @core.expect_no_engine
+    end
+
     # The worker has ended, or the engine has to end: it gets the queued messages first.
     # @param number [Integer, nil] of its link
     # @return [void]
@@ -108,7 +114,8 @@ module Rondo
       end
     end
 
-    # @return [Hash{Symbol => Integer}] links, published, sent, dropped, queue_bytes, kept
+    # @return [Hash{Symbol => Integer}] links, published, sent, dropped, queue_bytes, kept; unclaimed_lost: messages for
+    #   an engine, while there was none
     def stats
       @core.stats
     end

@@ -199,7 +199,7 @@ module Rondo
       # @see Queued#identity=
       def identity=(name)
         writer, count = IDENTITY.match(name.to_s)&.captures
-        return unless writer && @stream
+        return unless writer && @stream && @count.zero?
 
         @mutex.synchronize do
           @stream.writer = writer

@@ -93,9 +93,10 @@ module Rondo
       # @param number [Integer] that it had there, so that it is written once; 0: it had none
       # @return [Boolean] as {#publish}
       def publish_again(channel, message, terms, number)
-        return publish(channel, message, terms) unless terms && @publisher.own?(number)
+        return push_kept(channel, message, terms, nil, number) if terms && @publisher.own?(number)
 
-        push_kept(channel, message, terms, nil, number)
+        # Without a number it had no history. A new number before the others would stand for them.
+        publish(channel, message, number.zero? && @publisher.former? ? nil : terms)
       end
 
       # @api private

@@ -140,6 +140,22 @@ class StreamsBootTest < StreamsCase
     eventually("three in Redis") { @redis.cli("XRANGE", "{rondo}:s:kept:x", "-", "+").include?("three") }
   end
 
+  # The new configuration has none: they are messages of this server.
+  def test_what_waits_for_redis_when_the_next_program_has_no_engine
+    write "rondo.rb", "redis_streams '#{@redis.url}'\n"
+    a = start("-w", "2", "-C", "rondo.rb")
+    a.wait_for_log(/Redis at/)
+    client = reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    @redis.kill
+    publish(a, "kept:x", "one")
+    write "rondo.rb", ""
+    from = a.log.bytesize
+    a.signal("USR2")
+    a.wait_for_log(/^- 1 published messages wait for Redis at /, from: from)
+    client.read_until { client.seen == ["one"] }
+  end
+
   # What is known of a channel without messages is a time, above the last id that Redis gave.
   def test_a_restart_when_nothing_was_published_for_days
     days_ago = ((Time.now.to_i - (3 * 86_400)) * 1_000_000).to_s

@@ -101,7 +101,7 @@ module Rondo
         end_thread
         count = @outbox.count - @outbox.passing
         entries = @outbox.take_all(@pump.unanswered)
-        @replies << nil
+        end_replies
         name = identity
         begin_anew
         self.identity = name
@@ -228,6 +228,12 @@ module Rondo
 
       # ---- replies for the application ----
 
+      # Those that are there are told, if the application does not take long.
+      def end_replies
+        @replies << nil
+        @reader&.join(LAST_CHANCE) unless @reader == Thread.current
+      end
+
       def begin_replies
         @replies = Thread::Queue.new
         @reader = nil
@@ -241,8 +247,9 @@ module Rondo
       def start_replies
         return if @reader
 
+        replies = @replies
         @reader = named_thread("#{self.class::THREAD} replies") do
-          while (block, reply = @replies.pop)
+          while (block, reply = replies.pop)
             hand_over(block, reply)
           end
         end

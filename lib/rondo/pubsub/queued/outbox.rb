@@ -120,8 +120,9 @@ module Rondo
           waiting = @waiting
           @waiting = []
           requeue(unanswered + waiting.map { |entry| [entry, true] })
-          @waiting.each { |entry| done(entry) }
-          @waiting.tap { @waiting = [] }
+          all = @waiting.uniq # the thread may have ended in the middle of {#requeue}
+          @waiting = []
+          all.each { |entry| done(entry) }
         end
 
         # @return [String]

@@ -53,14 +53,22 @@ module Rondo
         # @return [void]
         def identity=(text)
           match = IDENTITY.match(text.to_s) or return
+          return unless @count.zero?
+
           @name = match[1]
           @count = @former = match[2].to_i
         end
 
         # @param number [Integer]
-        # @return [Boolean] whether the one before it gave that number
+        # @return [Boolean] whether the one before it gave that number, and no new one was given: Redis takes what has a
+        #   lower one for written
         def own?(number)
-          number.between?(1, @former)
+          @count == @former && number.between?(1, @former)
+        end
+
+        # @return [Boolean] whether messages of the one before it may come again
+        def former?
+          @former.positive?
         end
 
         # What Redis has acknowledged.

@@ -47,10 +47,11 @@ class HandOnTest < Minitest::Test
 
       second = make.call
       second.identity = engine.identity
+      assert second.publish_again("news", "plain", TERMS, 0) if second.is_a?(Rondo::PubSub::RedisStreams)
       assert second.publish_again("news", "again", TERMS, numbers[2])
       assert second.publish("news", "new", TERMS)
       assert second.publish_again("news", "of nobody", TERMS, numbers.last + 100)
-      again, *new = handed_on(second).map(&:last)
+      again, *new = handed_on(second).map(&:last) - [0]
       assert_equal numbers[2], again
       assert_operator new.min, :>, numbers.last
       assert_equal new.uniq, new
@@ -64,6 +65,25 @@ class HandOnTest < Minitest::Test
       assert engine.publish_again("news", "one", TERMS, 500)
       assert engine.publish_again("news", "two", TERMS, 0)
       assert_equal [1, 2], handed_on(engine).map(&:last)
+    end
+  end
+
+  # Redis would take the lower number for written.
+  def test_a_number_of_before_does_not_count_behind_a_new_one
+    engine = redis(kept: true)
+    engine.identity = "0123456789abcdef:7"
+    assert engine.publish("news", "new", TERMS)
+    assert engine.publish_again("news", "again", TERMS, 3)
+    assert_equal [8, 9], handed_on(engine).map(&:last)
+  end
+
+  # A block of the configuration may have published before it gives the engine away.
+  def test_who_has_published_keeps_its_name
+    [redis(kept: true), nats(jetstream: true)].each do |engine|
+      engine.publish("news", "one", TERMS)
+      before = engine.identity
+      engine.identity = "0123456789abcdef:7"
+      assert_equal before, engine.identity
     end
   end
 
