@@ -53,6 +53,10 @@ module Simulate
       to_hub(item.text ? [:message, item.channel, item.id, item.text] : [:gap, item.channel, item.id])
     end
 
+    def known(id)
+      to_hub([:known, nil, id])
+    end
+
     def copy(channel, floor, _now, known, items)
       return false if @is_stuck
 
@@ -187,7 +191,7 @@ module Simulate
       (@terms ||= {})[channel] ||= Rondo::PubSub::Queued::Terms.new(@sizes[channel], @ttls[channel])
     end
 
-    # The next engine of a hub that never had a message does not know where clients are.
+    # The next engine of a hub of which the one before never had an answer does not know where clients are.
     def begin_anew(machine)
       @clients.each { |client| client.begin_anew if client.machine.equal?(machine) }
     end

@@ -288,6 +288,11 @@ module StreamsModel
       true
     end
 
+    # @return [Array<Integer>] what the hub was told of where channels begin
+    def known_ids = @known_ids ||= []
+
+    def known(id) = known_ids << id
+
     def give(channel, floor, _now, _clock, items)
       return false if @is_stuck
 

@@ -126,6 +126,7 @@ rd_conn *rd_hub_link_open(rd_hub_thread *thread, int fd, rd_hub_kind kind) {
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return NULL;
     if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return NULL;
     rd_conn *conn = rd_conn_open(&thread->conns, fd, &thread->transport, &protocol, &nobody);
+    rd_hub_conn_of(conn)->reader.takes_saved = kind == RD_HUB_STREAMS;
     rd_hub_join(&thread->hub, &rd_hub_conn_of(conn)->link, kind);
     rd_conn_mark_dirty(conn); /* the first flush adds it to the poller */
     return conn;

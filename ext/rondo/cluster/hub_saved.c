@@ -67,9 +67,8 @@ static void save_link(saving *self, rd_conn *conn) {
     rd_hub_each_replay(&state->link, save_frame, self);
 }
 
-/* Only of an engine with streams: an older program, which does not know this frame, has none. */
+/* Also where there is none: the ids of this hub say nothing to an engine. */
 static void save_engine_id(saving *self, const rd_hub *hub) {
-    if (!hub->has_streams || hub->engine_id == 0) return;
     save_frame(self, &(rd_relay_frame){.type = RD_RELAY_SAVED_ENGINE, .id = hub->engine_id});
 }
 

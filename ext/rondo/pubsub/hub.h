@@ -109,7 +109,7 @@ typedef struct rd_hub {
     bool is_loading;              /* between REPLAY_BEGIN and REPLAY_END of the engine */
     struct rd_hub_topic *loading; /* of that copy; NULL: nobody would go on with it */
     uint64_t loading_us;          /* what time it is there */
-    uint64_t engine_id;           /* the highest that the engine gave, as far as came here */
+    uint64_t engine_id;           /* up to there all that is followed has come here; 0: unknown */
     rd_changes changes;           /* that the engine had no room for */
     rd_hub_send *send;
     rd_hub_room *room;

@@ -56,8 +56,8 @@ typedef enum rd_relay_type {
 
     RD_RELAY_REPLAY_WAITS, /* channel, note: the answer waits for the engine, others may overtake it
                             */
-    RD_RELAY_SAVED_ENGINE, /* as SAVED_: id: the highest one of the engine. Older versions know no
-                            * such frame */
+    RD_RELAY_SAVED_ENGINE, /* as SAVED_, and from an engine with streams: id: up to there all that
+                            * is followed has been delivered. Older versions know no such frame */
     RD_RELAY_TYPE_END
 } rd_relay_type;
 
@@ -90,10 +90,10 @@ typedef struct rd_relay_terms {
 
 typedef struct rd_relay_reader {
     uint32_t payload_max; /* of PUBLISH */
-    bool takes_saved;     /* accepts the SAVED_ frames, which only a hub may send that hands over */
-    int error;            /* once set, returned by every call */
-    size_t spent;         /* bytes of `kept` that belong to the last frame */
-    rd_buffer kept;       /* the beginning of an incomplete frame */
+    bool takes_saved; /* accepts the SAVED_ frames, of a hub that hands over, and of an engine */
+    int error;        /* once set, returned by every call */
+    size_t spent;     /* bytes of `kept` that belong to the last frame */
+    rd_buffer kept;   /* the beginning of an incomplete frame */
 } rd_relay_reader;
 
 /* `payload_max` up to 1 GiB. */

@@ -246,6 +246,11 @@ module Rondo
         @hub_link ? @hub_link.item(item) : true
       end
 
+      # @see Queued::HubLink#known
+      def known(id)
+        @hub_link&.known(id)
+      end
+
       def give(...)
         @hub_link ? @hub_link.copy(...) : true
       end

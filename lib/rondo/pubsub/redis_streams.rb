@@ -52,6 +52,7 @@ module Rondo
           @subscriptions.add(@keys.channel(channel), is_pattern ? true : false)
           next unless after.positive?
 
+          @is_known ||= after > 1 # the hub says so itself
           @subscriptions.add(@keys.shard(channel), :shard) if @address.kind == :cluster
           @tracks.follow(channel, after, @subscriptions.asked)
         end
@@ -137,6 +138,12 @@ module Rondo
       end
 
       # @api private
+      # @see Queued::HubLink#known
+      def known(id)
+        @hub_link&.known(id) unless @is_known
+      end
+
+      # @api private
       def give(...)
         @hub_link ? @hub_link.copy(...) : false
       end
@@ -150,6 +157,7 @@ module Rondo
 
       def begin_anew
         super
+        @is_known = false
         @tracks = Tracks.new(@keys, self)
         @publisher = Publisher.new(@keys, @tracks)
         @subscriptions = Subscribed.new(on_refusal: method(:refused)) { |*message| deliver(*message) }

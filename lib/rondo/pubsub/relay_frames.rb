@@ -28,6 +28,7 @@ module Rondo
       PUBLISH = 3
       REPLAY_BEGIN = 5
       REPLAY_END = 6
+      SAVED_ENGINE = 15
       TEXT = 1
       PATTERN = 2
       # The payload begins with a note.
@@ -91,6 +92,12 @@ module Rondo
       # @return [String] the frame behind a copy
       def self.copy_end(channel)
         [REPLAY_END, 0, channel.bytesize, 0, 0].pack(HEAD) << channel.b
+      end
+
+      # @param id [Integer] up to which all that is followed was delivered
+      # @return [String] the frame
+      def self.known(id)
+        [SAVED_ENGINE, 0, 0, 0, id].pack(HEAD)
       end
 
       # @param channel [String]

@@ -132,6 +132,39 @@ static void test_the_ids_of_the_engine_go_on(void) {
     finish();
 }
 
+/* It says where channels begin. What the clock here says is nothing to it. */
+static void test_an_engine_that_brought_no_message(void) {
+    static const uint64_t known[] = {0, 50};
+    for (size_t i = 0; i < 2; i++) {
+        const int file = memfd_create("hub", MFD_CLOEXEC);
+        begin_kept();
+        check_goes_on(&workers[1], 1);
+        const rd_relay_frame frame = {RD_RELAY_SAVED_ENGINE, 0, known[i], {NULL, 0}, {NULL, 0}};
+        rd_buffer out = {0};
+        rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, &out);
+        put(&workers[1], rd_buffer_ptr(&out), rd_buffer_len(&out));
+        rd_buffer_clear(&out);
+        say(&workers[1], RD_RELAY_PUBLISH, 0, "news", text("without an id"), 0);
+        check_message(&workers[0], "news", "without an id");
+        go(&workers[1]);
+        rd_hub_thread_remove(hub, workers[1].number);
+        replace_hub(file);
+        check_goes_on(&workers[1], known[i] == 0 ? 1 : known[i]);
+        close(file);
+        finish();
+    }
+}
+
+/* Channels of a server without an engine begin now at the first one. */
+static void test_the_first_engine(void) {
+    const int file = memfd_create("hub", MFD_CLOEXEC);
+    begin_kept();
+    replace_hub(file);
+    check_goes_on(&workers[1], 1);
+    close(file);
+    finish();
+}
+
 /* It has no id of the engine. The last one of all is never too low. */
 static void test_a_file_of_an_older_version(void) {
     static const char forgotten[8];
@@ -164,6 +197,8 @@ static void test_a_file_that_is_none(void) {
 int main(void) {
     test_another_one_goes_on();
     test_the_ids_of_the_engine_go_on();
+    test_an_engine_that_brought_no_message();
+    test_the_first_engine();
     test_a_file_of_an_older_version();
     test_a_file_that_is_none();
     return check_summary();

@@ -131,6 +131,19 @@ static void test_who_waits_for_the_engine(void) {
     finish();
 }
 
+/* No worker says so, and no engine that keeps nothing. */
+static void test_only_an_engine_with_streams_knows_its_ids(void) {
+    rd_relay_frame frame = {.type = RD_RELAY_SAVED_ENGINE, .id = 9};
+    begin();
+    CHECK_INT(rd_hub_receive(&hub, &links[WORKER], &frame), RD_ERR_RELAY_TYPE);
+    CHECK_INT(hub.engine_id, 0);
+    CHECK_INT(rd_hub_receive(&hub, &links[ENGINE], &frame), 0);
+    frame.id = 8;
+    CHECK_INT(rd_hub_receive(&hub, &links[ENGINE], &frame), 0);
+    CHECK_INT(hub.engine_id, 9);
+    finish();
+}
+
 static void test_ids_are_those_of_the_engine(void) {
     begin();
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
@@ -413,6 +426,7 @@ static void test_what_no_engine_says(void) {
 int main(void) {
     test_the_engine_learns_which_rule_applies();
     test_who_waits_for_the_engine();
+    test_only_an_engine_with_streams_knows_its_ids();
     test_ids_are_those_of_the_engine();
     test_a_copy_is_asked_for_once();
     test_a_part_of_a_copy_answers_nobody();

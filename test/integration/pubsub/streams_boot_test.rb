@@ -172,6 +172,22 @@ class StreamsBootTest < StreamsCase
     assert_equal days_ago, @redis.cli("GET", "{rondo}:begin").strip
   end
 
+  # Nothing ever came from Redis, so nothing is known of its ids.
+  def test_a_restart_before_any_message_came
+    other = server
+    publish_in_turn(other, "kept:x", ["one"])
+    began = @redis.cli("GET", "{rondo}:begin")
+    a = server
+    reader(a, "kept:x")
+    wait_for_subscribers("kept:x", 1)
+    from = a.log.bytesize
+    a.signal("USR2")
+    a.wait_for_log(/Worker 1 .* phase: 1/, from: from)
+    @redis.cli("CLIENT", "KILL", "TYPE", "normal") # what is known is compared on each connection
+    a.wait_for_log(/is available again/, from: from)
+    assert_equal began, @redis.cli("GET", "{rondo}:begin")
+  end
+
   def test_a_wrong_password_and_no_workers_and_a_bad_prefix
     @redis.cli("CONFIG", "SET", "requirepass", "secret")
     write "rondo.rb", "redis_required\n"

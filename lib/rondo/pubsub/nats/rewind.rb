@@ -16,10 +16,19 @@ module Rondo
 
         # They have seen an id above the time of the newest message, but that message may have it.
         def claim(state)
-          return unless @rewind && @rewind > @mark_us && (@sequence.zero? || state["messages"].to_i.positive?)
+          if @rewind && @rewind > @mark_us && (@sequence.zero? || state["messages"].to_i.positive?)
+            @claimed = @rewind
+            @rewind = nil
+          end
+          tell_known
+        end
 
-          @claimed = @rewind
-          @rewind = nil
+        # Where channels begin that are followed from now on. Nothing is owed before it.
+        def tell_known
+          return if @is_known || @began.nil? || @tracks.empty?
+
+          @is_known = true
+          @outlet.known(@top) unless @rewind || @claimed
         end
 
         # The stream has no message with that id, so it is another one, or an older one.

@@ -55,7 +55,7 @@ module Rondo
 
         # @param names [Names]
         # @param interests [Interests]
-        # @param outlet [#item, #give, #again, #tell] the engine
+        # @param outlet [#item, #give, #known, #again, #tell] the engine
         def initialize(names, interests, outlet, messages:, bytes:, replicas:, storage:)
           @names = names
           @interests = interests
@@ -81,6 +81,7 @@ module Rondo
           return if @tracks[channel]
 
           @tracks[channel] = Track.new(after > 1 ? after : @top)
+          tell_known
           return unless after > 1 && (@began.nil? || after < @top)
 
           @rewind = [@rewind || 0, after].max

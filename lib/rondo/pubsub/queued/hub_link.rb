@@ -27,6 +27,13 @@ module Rondo
           queue(item.text ? message(item) : RelayFrames.gap(item.channel, item.id))
         end
 
+        # Where channels begin before any message came: after a restart they go on there.
+        # @param id [Integer]
+        # @return [Boolean]
+        def known(id)
+          queue(RelayFrames.known(id))
+        end
+
         # A copy of the newest messages of a channel; see {RelayFrames.copy_begin}.
         # @return [Boolean]
         def copy(channel, floor, now_us, known, items)

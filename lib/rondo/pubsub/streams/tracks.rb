@@ -43,7 +43,7 @@ module Rondo
         attr_reader :seen
 
         # @param keys [Scripts::Keys]
-        # @param outlet [#item, #give] the hub: false when it does not take it
+        # @param outlet [#item, #give, #known] the hub: false when it does not take it
         # @param copy_max [Integer] bytes of the messages of a copy; one message may be above
         # @param filled_max [Integer] bytes of what was missed
         def initialize(keys, outlet, copy_max: Scripts::PAGE, filled_max: FILLED_MAX)
@@ -99,9 +99,7 @@ module Rondo
         def forget_link
           @reached = @seen if @is_whole && !held?
           @is_whole = @is_settling = @is_blocked = false
-          @wanted = {}
-          @ends = {}
-          @again = {}
+          @wanted, @ends, @again = Array.new(3) { {} }
           @reading = {}.compare_by_identity
           @marking = []
           @copying&.each_key { |channel| @copies[channel] = 0 }
@@ -216,6 +214,7 @@ module Rondo
             @listener.ask(["PING"]) do
               @marking.each { |track| track.last ||= mark }
               @marking = []
+              @is_known ||= @outlet.known(mark) || true unless held? # nothing is owed before it
             end
           end
         end

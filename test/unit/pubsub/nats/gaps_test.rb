@@ -51,6 +51,7 @@ class GapsTest < Minitest::Test
     end
 
     def refused(text) = @said << text
+    def known(id) = @said << id
 
     def item(item)
       word = [item.channel, item.text || "gap"]
@@ -298,6 +299,24 @@ class GapsTest < Minitest::Test
     assert_equal %w[y 2], @outlet.seen.last
   end
 
+  # So that it goes on there after a restart.
+  def test_the_hub_is_told_where_the_first_channels_begin
+    assert_equal [AT], @outlet.said
+    begin_with({})
+    connect(3, CREATED, AT + 3)
+    end_at(3)
+    %w[x y].each { |channel| @stream.follow(channel, 1) }
+    assert_equal [AT, AT + 3], @outlet.said
+  end
+
+  def test_the_hub_is_not_told_what_it_has_said_itself
+    @outlet.said.clear
+    rewind_to(AT + 1)
+    read_old_messages
+    @stream.follow("y", 1)
+    assert_empty @outlet.said
+  end
+
   # ---- a consumer at a replica ----
 
   # It has the last message a moment later than the leader.
@@ -323,7 +342,7 @@ class GapsTest < Minitest::Test
     behind_at = @stream.instance_variable_get(:@behind_at)
     @stream.instance_variable_set(:@behind_at, behind_at - Nats::Stream::LAG - 1)
     beat(1, 1)
-    assert_equal 1, @outlet.said.size
+    assert_equal 1, @outlet.said.grep(String).size
     inform(3)
     refute_equal @name, @stream.instance_variable_get(:@consumer).name
   end

@@ -88,6 +88,31 @@ class StreamsTracksTest < Minitest::Test
     assert_equal [nil, nil, nil, "1"], @server.order.map(&:text)
   end
 
+  # So that it goes on there after a restart. Once: later, what other channels are owed may be before it.
+  def test_the_hub_is_told_where_the_first_channels_begin
+    publish("x", "before")
+    clock = @redis.clock
+    follow("x", "y")
+    calm
+    assert_equal [clock], @server.known_ids
+    publish("x", "1")
+    follow("z")
+    calm
+    assert_equal [clock], @server.known_ids
+  end
+
+  def test_the_hub_is_not_told_a_mark_behind_what_is_owed
+    publish("x", "before")
+    before = nil
+    @server.define_singleton_method(:known) { |_| before = order.map(&:text) }
+    @server.follow("x", @redis.clock - 1)
+    follow("y")
+    calm
+    follow("z")
+    calm
+    assert_equal ["before"], before
+  end
+
   # What it had given before it was read is all here, but who comes back later misses it.
   def test_a_redis_that_lost_all_while_it_is_connected_is_told
     follow("x")
