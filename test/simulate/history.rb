@@ -53,8 +53,8 @@ module Simulate
       to_hub(item.text ? [:message, item.channel, item.id, item.text] : [:gap, item.channel, item.id])
     end
 
-    def known(id)
-      to_hub([:known, nil, id])
+    def begins_at(id)
+      to_hub([:begins_at, nil, id])
     end
 
     def copy(channel, floor, _now, known, items)

@@ -62,7 +62,7 @@ module Simulate
       when :message then take(channel, *rest)
       when :gap then take_gap(channel, *rest)
       when :copy then load(channel, *rest)
-      when :known then @engine_id = [@engine_id, *rest].max
+      when :begins_at then @engine_id = [@engine_id, *rest].max
       end
       answer
     end

@@ -46,7 +46,7 @@ module Simulate
       when :message then @engine.write(Frames.publish(channel, text(rest[1]), rest[0]))
       when :gap then @engine.write(Frames.gap(channel, rest[0]))
       when :copy then put_copy(channel, *rest)
-      when :known then @engine.write(Frames.known(rest[0]))
+      when :begins_at then @engine.write(Frames.begins_at(rest[0]))
       end
       say(@engine)
     end

@@ -289,9 +289,9 @@ module StreamsModel
     end
 
     # @return [Array<Integer>] what the hub was told of where channels begin
-    def known_ids = @known_ids ||= []
+    def begins = @begins ||= []
 
-    def known(id) = known_ids << id
+    def begins_at(id) = begins << id
 
     def give(channel, floor, _now, _clock, items)
       return false if @is_stuck
@@ -323,7 +323,7 @@ module StreamsModel
         entry.channel = channel
         entry.terms = @terms
         entry.kind = "t"
-        entry.number = @publisher.next_number
+        entry.number = @publisher.lineage.next_number
       end
     end
 

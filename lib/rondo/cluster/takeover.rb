@@ -61,7 +61,7 @@ module Rondo
       engine = @cluster.engine&.rest
       @cluster.metrics&.rest
       published = @cluster.hub.hand_on
-      @cluster.engine&.say_unclaimed
+      @cluster.engine&.say_unclaimed_lost
       [*published, engine.to_h]
     end
   end

@@ -19,21 +19,21 @@ module Rondo
     # @return [ClusterEngine, nil] nil: none is asked for
     # @raise [Error, SystemCallError] one line
     def self.open(cluster, env = ENV)
-      name = name_of(env.delete(Hub::ENGINE))
+      lineage = lineage_of(env.delete(Hub::ENGINE))
       engine = PubSub::Configured.make(cluster.settings, cluster.log)
       return cluster.hub.expect_no_engine unless engine
 
-      engine.identity = name if engine.is_a?(PubSub::Queued)
+      engine.lineage = lineage if engine.is_a?(PubSub::Queued)
       new(engine, cluster).tap(&:go_on)
     end
 
-    # @param text [String, nil] of {#rest}; a program that was started there may have it, too
+    # @param text [String, nil] of {#rest}. Programs that were started there inherit the variable, so it has the PID
     # @return [String, nil]
-    def self.name_of(text)
-      pid, name = text.to_s.split
-      name if pid.to_i == Process.pid
+    def self.lineage_of(text)
+      pid, lineage = text.to_s.split
+      lineage if pid.to_i == Process.pid
     end
-    private_class_method :name_of
+    private_class_method :lineage_of
 
     # @param engine [PubSub::Engine]
     # @param cluster [Cluster]
@@ -55,7 +55,7 @@ module Rondo
 
       PubSub.default = PubSub::MASTER
       @number, socket = @hub.link_engine(keeps?)
-      say_unclaimed
+      say_unclaimed_lost
       @link = (keeps? ? hub_link(socket) : PubSub::EngineLink.new(@engine, socket, @log)).start(@answers)
     end
 
@@ -69,13 +69,13 @@ module Rondo
       left = flush
       is_ours ? give_back : say_lost(left)
       @answers.send_now(PATIENCE)
-      name = @engine.identity if is_ours
-      name ? { Hub::ENGINE => "#{Process.pid} #{name}" } : {}
+      lineage = @engine.lineage if is_ours
+      lineage ? { Hub::ENGINE => "#{Process.pid} #{lineage}" } : {}
     end
 
     # Messages for which the hub had no room while there was no engine.
     # @return [void]
-    def say_unclaimed
+    def say_unclaimed_lost
       before = @unclaimed_lost
       @unclaimed_lost = @hub.stats[:unclaimed_lost]
       lost = @unclaimed_lost - before

@@ -17,7 +17,7 @@ module Rondo
     # What the process before left: "FILE:DESCRIPTOR,…", a file with all there is and the sockets of the workers.
     VARIABLE = "RONDO_HUB"
 
-    # Under which name the messages of its engine are known where they are kept.
+    # The PID and {PubSub::Queued::Lineage} of its engine.
     ENGINE = "RONDO_ENGINE"
 
     LIMITS = %i[history_messages history_bytes hub_queue_bytes max_publish_bytes].freeze

@@ -8,6 +8,7 @@ require "securerandom"
 require "uri"
 require "rondo/pubsub/engine"
 require "rondo/pubsub/queued/engine"
+require "rondo/pubsub/queued/lineage"
 require "rondo/pubsub/relay_frames"
 require "rondo/pubsub/queued/outage"
 require "rondo/pubsub/queued/outbox"
@@ -38,15 +39,11 @@ module Rondo
       THREAD = "rondo nats"
       # Bytes of headers beside a message.
       HEAD_MAX = 4096
-      # Bytes of what NATS sends at most: its answer that has a message has it in base64.
+      # Bytes of the longest thing that NATS sends: an answer with a message in base64.
       ANSWER_MAX = (RelayFrames::PAYLOAD_MAX + (2 * HEAD_MAX)) * 4 / 3
       # @api private
       TOO_LONG = "a message is longer than max_payload of NATS, and was not sent"
       OPTIONS = %i[jetstream prefix required tls messages bytes replicas storage ping timeout queue queue_bytes].freeze
-
-      # Of {#identity}.
-      # @api private
-      IDENTITY = /\A(\h{16}):(\d{1,15})\z/
 
       # Says that a message is not what its bytes look like.
       # @api private
@@ -186,24 +183,21 @@ module Rondo
       # @param number [Integer] that it had there, so that it is written once; 0: it had none
       # @return [Boolean] as {#publish}
       def publish_again(channel, message, terms, number)
-        return publish(channel, message, terms) unless terms && @stream && number.between?(1, @former)
+        return publish(channel, message, terms) unless terms && @stream && @lineage.former_number?(number)
 
         push(Kept.new(message.b, true, nil), channel, kind_of(message), terms, number)
       end
 
-      # @see Queued#identity
-      def identity
-        @mutex.synchronize { @stream && "#{@stream.writer}:#{@count}" }
+      # @see Queued#lineage
+      def lineage
+        @mutex.synchronize { @lineage.to_s if @stream }
       end
 
-      # @see Queued#identity=
-      def identity=(name)
-        writer, count = IDENTITY.match(name.to_s)&.captures
-        return unless writer && @stream && @count.zero?
-
+      # @see Queued#lineage=
+      def lineage=(text)
         @mutex.synchronize do
-          @stream.writer = writer
-          @count = @former = count.to_i
+          @lineage.adopt(text)
+          @stream&.writer = @lineage.name
         end
       end
 
@@ -246,9 +240,9 @@ module Rondo
         @hub_link ? @hub_link.item(item) : true
       end
 
-      # @see Queued::HubLink#known
-      def known(id)
-        @hub_link&.known(id)
+      # @see Queued::HubLink#begins_at
+      def begins_at(id)
+        @hub_link&.begins_at(id)
       end
 
       def give(...)
@@ -301,23 +295,18 @@ module Rondo
 
       private
 
-      # @return [false]
-      def too_long
-        @outage.refused(TOO_LONG)
-        false
-      end
-
       # In a process that was forked the parent's connections, threads and messages are not ours.
       def begin_anew
         @pump&.close
         @pid = nil
         @closed = false
-        @count = @former = 0
+        @lineage = Lineage.new
         begin_replies
         @outbox = Outbox.new(*@limits, on_lost: ->(_entry) {})
         @interests = Interests.new(@names)
         @outage = Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
         @stream = Stream.new(@names, @interests, self, **@keeping) if @keeping
+        @stream&.writer = @lineage.name
       end
 
       def begin_pump
@@ -336,19 +325,14 @@ module Rondo
       end
 
       def add(entry, channel, kind, terms = nil, number = nil)
-        entry.number = number || (@count += 1)
+        entry.number = number || @lineage.next_number
         entry.channel, entry.kind = channel, kind
         entry.terms = terms if terms
         @outbox.push(entry)
       end
 
-      def kind_of(message)
-        RelayFrames.text?(message) ? "t" : "b"
-      end
-
       def said(entry)
-        encoding = entry.kind == "t" ? Encoding::UTF_8 : Encoding::BINARY
-        [entry.channel, entry.bytes.dup.force_encoding(encoding), entry.is_a?(Kept) ? entry.number : 0]
+        [entry.channel, Queued.with_kind(entry.bytes, entry.kind), entry.is_a?(Kept) ? entry.number : 0]
       end
     end
   end

@@ -180,12 +180,6 @@ module Rondo
         [channel.force_encoding(Encoding::UTF_8), Queued.text(message), 0]
       end
 
-      # @return [false]
-      def too_long
-        @outage.refused(TOO_LONG)
-        false
-      end
-
       # The number in an answer is that of subscribers, or an id.
       def told_by(block, keeps: false)
         lambda do |reply|

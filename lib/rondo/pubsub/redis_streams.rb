@@ -52,7 +52,6 @@ module Rondo
           @subscriptions.add(@keys.channel(channel), is_pattern ? true : false)
           next unless after.positive?
 
-          @is_known ||= after > 1 # the hub says so itself
           @subscriptions.add(@keys.shard(channel), :shard) if @address.kind == :cluster
           @tracks.follow(channel, after, @subscriptions.asked)
         end
@@ -97,19 +96,19 @@ module Rondo
         return push_kept(channel, message, terms, nil, number) if terms && @publisher.own?(number)
 
         # Without a number it had no history. A new number before the others would stand for them.
-        publish(channel, message, number.zero? && @publisher.former? ? nil : terms)
+        publish(channel, message, number.zero? && @publisher.lineage.former? ? nil : terms)
       end
 
       # @api private
-      # @see Queued#identity
-      def identity
-        @mutex.synchronize { @publisher.identity }
+      # @see Queued#lineage
+      def lineage
+        @mutex.synchronize { @publisher.lineage.to_s }
       end
 
       # @api private
-      # @see Queued#identity=
-      def identity=(name)
-        @mutex.synchronize { @publisher.identity = name }
+      # @see Queued#lineage=
+      def lineage=(text)
+        @mutex.synchronize { @publisher.lineage.adopt(text) }
       end
 
       # The hub wants the newest messages of a channel.
@@ -138,9 +137,9 @@ module Rondo
       end
 
       # @api private
-      # @see Queued::HubLink#known
-      def known(id)
-        @hub_link&.known(id) unless @is_known
+      # @see Queued::HubLink#begins_at
+      def begins_at(id)
+        @hub_link&.begins_at(id)
       end
 
       # @api private
@@ -157,7 +156,6 @@ module Rondo
 
       def begin_anew
         super
-        @is_known = false
         @tracks = Tracks.new(@keys, self)
         @publisher = Publisher.new(@keys, @tracks)
         @subscriptions = Subscribed.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
@@ -173,22 +171,14 @@ module Rondo
         end
       end
 
-      def kind_of(message)
-        RelayFrames.text?(message) ? "t" : "b"
-      end
-
       def said(entry)
-        return [entry.channel, with_kind(entry.bytes, entry.kind), entry.number] if entry.is_a?(Kept)
+        return [entry.channel, Queued.with_kind(entry.bytes, entry.kind), entry.number] if entry.is_a?(Kept)
 
         name, message = super
         return [@keys.name(name), message, 0] unless message.b.start_with?(Tracks::MAGIC)
 
         head, _, rest = message.b.partition("\n")
-        [@keys.name(name), with_kind(rest, head[-1]), 0]
-      end
-
-      def with_kind(bytes, kind)
-        bytes.dup.force_encoding(kind == "t" ? Encoding::UTF_8 : Encoding::BINARY)
+        [@keys.name(name), Queued.with_kind(rest, head[-1]), 0]
       end
 
       def push_kept(channel, message, terms, block, number = nil)
@@ -200,7 +190,7 @@ module Rondo
           entry.channel = channel
           entry.terms = terms
           entry.kind = kind_of(message)
-          entry.number = number || @publisher.next_number
+          entry.number = number || @publisher.lineage.next_number
           next true if @outbox.push(entry)
 
           @outage.full(@outbox.limits)

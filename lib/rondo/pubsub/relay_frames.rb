@@ -94,9 +94,9 @@ module Rondo
         [REPLAY_END, 0, channel.bytesize, 0, 0].pack(HEAD) << channel.b
       end
 
-      # @param id [Integer] up to which all that is followed was delivered
+      # @param id [Integer] at which channels begin, before any message came
       # @return [String] the frame
-      def self.known(id)
+      def self.begins_at(id)
         [SAVED_ENGINE, 0, 0, 0, id].pack(HEAD)
       end
 

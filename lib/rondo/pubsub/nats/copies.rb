@@ -12,8 +12,9 @@ module Rondo
     class Nats < Engine
       # @api private
       class Copies
-        # At once; and of streams with replicas, whose leader answers with whole messages.
+        # Copies that are read at once.
         MOST = 16
+        # The same of a stream with replicas, whose leader answers with whole messages.
         MOST_ASKED = 4
         NANOSECONDS = 1_000_000_000
         PAGE = 256

@@ -9,7 +9,8 @@ require "rondo/pubsub/engine"
 module Rondo
   module PubSub
     class Nats < Engine
-      # What is old is read by a consumer of its own. Where one ends too early the next one begins anew.
+      # What is old is read by a consumer of its own. If that ends before all is read, the next one begins at the same
+      # place.
       # @api private
       module Rewind
         private
@@ -20,15 +21,15 @@ module Rondo
             @claimed = @rewind
             @rewind = nil
           end
-          tell_known
+          tell_begin
         end
 
         # Where channels begin that are followed from now on. Nothing is owed before it.
-        def tell_known
-          return if @is_known || @began.nil? || @tracks.empty?
+        def tell_begin
+          return if @has_told_begin || @began.nil? || @tracks.empty?
 
-          @is_known = true
-          @outlet.known(@top) unless @rewind || @claimed
+          @has_told_begin = true
+          @outlet.begins_at(@top) unless @rewind || @claimed
         end
 
         # The stream has no message with that id, so it is another one, or an older one.
@@ -57,7 +58,7 @@ module Rondo
           track = @tracks[stored.channel]
           return true unless track && stored.id > track.last
 
-          hand_on(track, stored) || later
+          give_item(track, stored) || later
         end
 
         def go_on

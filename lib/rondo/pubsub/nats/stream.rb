@@ -55,7 +55,7 @@ module Rondo
 
         # @param names [Names]
         # @param interests [Interests]
-        # @param outlet [#item, #give, #known, #again, #tell] the engine
+        # @param outlet [#item, #give, #begins_at, #again, #tell] the engine
         def initialize(names, interests, outlet, messages:, bytes:, replicas:, storage:)
           @names = names
           @interests = interests
@@ -81,7 +81,7 @@ module Rondo
           return if @tracks[channel]
 
           @tracks[channel] = Track.new(after > 1 ? after : @top)
-          tell_known
+          tell_begin
           return unless after > 1 && (@began.nil? || after < @top)
 
           @rewind = [@rewind || 0, after].max
@@ -431,7 +431,7 @@ module Rondo
           return pass_over(stored) if stored.id <= @top
 
           track = @tracks[stored.channel]
-          return later if stored.channel && (track || @interests.pattern?) && !hand_on(track, stored)
+          return later if stored.channel && (track || @interests.pattern?) && !give_item(track, stored)
 
           reach(stored)
           @top = stored.id
@@ -456,7 +456,7 @@ module Rondo
           @awaited.stored(entry, sequence, @consumer&.name, sequence <= @sequence) if entry.block
         end
 
-        def hand_on(track, stored)
+        def give_item(track, stored)
           item = stored.item
           return false unless @outlet.item(item)
 

@@ -8,6 +8,7 @@
 
 require "rondo/pubsub/engine"
 require "rondo/pubsub/queued/shown"
+require "rondo/pubsub/relay_frames"
 
 module Rondo
   module PubSub
@@ -38,6 +39,14 @@ module Rondo
       def self.text(bytes)
         text = bytes.dup.force_encoding(Encoding::UTF_8)
         text.valid_encoding? ? text : text.b
+      end
+
+      # @param bytes [String]
+      # @param kind [String] "t" for text, "b" for binary
+      # @return [String]
+      # @api private
+      def self.with_kind(bytes, kind)
+        bytes.dup.force_encoding(kind == "t" ? Encoding::UTF_8 : Encoding::BINARY)
       end
 
       # Begins to connect, without waiting for it.
@@ -102,23 +111,23 @@ module Rondo
         count = @outbox.count - @outbox.passing
         entries = @outbox.take_all(@pump.unanswered)
         end_replies
-        name = identity
+        text = lineage
         begin_anew
-        self.identity = name
+        self.lineage = text
         taken = entries.count { |entry| yield(*said(entry)) }
         [taken, count - taken]
       end
 
-      # @return [String, nil] under which its messages are known where they are kept
+      # @return [String, nil] of {Lineage#to_s}; nil: the store knows no names
       # @api private
-      def identity
+      def lineage
         nil
       end
 
-      # @param name [String, nil] of the engine before it
+      # @param text [String, nil] of the engine before it
       # @return [void]
       # @api private
-      def identity=(name); end
+      def lineage=(text); end
 
       # @return [Boolean] whether the server is there, as far as is known
       def connected?
@@ -136,6 +145,17 @@ module Rondo
       end
 
       private
+
+      # @return [false]
+      def too_long
+        @outage.refused(self.class::TOO_LONG)
+        false
+      end
+
+      # @return [String] "t" for text, "b" for binary
+      def kind_of(message)
+        RelayFrames.text?(message) ? "t" : "b"
+      end
 
       # @return [Boolean] whether a message of this channel is of no use later
       def passing?(channel)

@@ -27,11 +27,11 @@ module Rondo
           queue(item.text ? message(item) : RelayFrames.gap(item.channel, item.id))
         end
 
-        # Where channels begin before any message came: after a restart they go on there.
+        # No message has come yet: channels begin at this id, and after a restart they go on there.
         # @param id [Integer]
         # @return [Boolean]
-        def known(id)
-          queue(RelayFrames.known(id))
+        def begins_at(id)
+          queue(RelayFrames.begins_at(id))
         end
 
         # A copy of the newest messages of a channel; see {RelayFrames.copy_begin}.

@@ -4,7 +4,7 @@
 # Redis writes it once however often it is sent. Belongs to the engine's thread (pump.rb).
 # SPDX-License-Identifier: MIT
 
-require "securerandom"
+require "rondo/pubsub/queued/lineage"
 require "rondo/pubsub/streams/scripts"
 
 module Rondo
@@ -30,56 +30,30 @@ module Rondo
         LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b|
                  \A(MOVED|ASK)\ /x
 
-        # Of {#identity}.
-        IDENTITY = /\A(\h{16}):(\d{1,15})\z/
-
         # @param keys [Scripts::Keys]
         # @param tracks [Tracks] knows which ids there are
         def initialize(keys, tracks)
           @keys = keys
           @tracks = tracks
-          @name = SecureRandom.hex(8)
-          @count = @former = 0
+          @lineage = Queued::Lineage.new
           @sent = @written = -1
           @written_at = 0
         end
 
-        # @return [String] its name, and the number of its last message
-        def identity
-          "#{@name}:#{@count}"
-        end
-
-        # @param text [String, nil] {#identity} of the one before it; anything else is nobody's
-        # @return [void]
-        def identity=(text)
-          match = IDENTITY.match(text.to_s) or return
-          return unless @count.zero?
-
-          @name = match[1]
-          @count = @former = match[2].to_i
-        end
+        # @return [Queued::Lineage]
+        attr_reader :lineage
 
         # @param number [Integer]
         # @return [Boolean] whether the one before it gave that number, and no new one was given: Redis takes what has a
         #   lower one for written
         def own?(number)
-          @count == @former && number.between?(1, @former)
-        end
-
-        # @return [Boolean] whether messages of the one before it may come again
-        def former?
-          @former.positive?
+          @lineage.former_number?(number) && !@lineage.begun?
         end
 
         # What Redis has acknowledged.
         # @return [Array(String, Integer, Integer)] key of this publisher, number of its last message, and the id
         def acknowledged
-          [@keys.by(@name), @written, @written_at]
-        end
-
-        # @return [Integer] of the next message
-        def next_number
-          @count += 1
+          [@keys.by(@lineage.name), @written, @written_at]
         end
 
         # It is encoded when it is sent, because it names the message before it that Redis has.
@@ -91,7 +65,7 @@ module Rondo
           @sent = entry.number
           channel = entry.channel
           terms = entry.terms
-          keys = [*@keys.times, @keys.by(@name), *@keys.of(channel), *(@keys.bytes_of(channel) if terms.limit)]
+          keys = [*@keys.times, @keys.by(@lineage.name), *@keys.of(channel), *(@keys.bytes_of(channel) if terms.limit)]
           words = [@tracks.seen, @keys.channel(channel), entry.number, before, @tracks.last_of(channel), terms.messages,
                    terms.ttl_ms, entry.kind, entry.bytes, @written, terms.limit || 0,
                    is_sharded ? @keys.shard(channel) : ""]

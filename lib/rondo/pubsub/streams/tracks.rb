@@ -43,7 +43,7 @@ module Rondo
         attr_reader :seen
 
         # @param keys [Scripts::Keys]
-        # @param outlet [#item, #give, #known] the hub: false when it does not take it
+        # @param outlet [#item, #give, #begins_at] the hub: false when it does not take it
         # @param copy_max [Integer] bytes of the messages of a copy; one message may be above
         # @param filled_max [Integer] bytes of what was missed
         def initialize(keys, outlet, copy_max: Scripts::PAGE, filled_max: FILLED_MAX)
@@ -68,6 +68,7 @@ module Rondo
 
           track = @tracks[channel] = Track.new(channel, after > 1 ? after : nil, number, nil, nil)
           (track.last ? @behind : @joining)[channel] = track
+          @has_told_begin ||= after > 1 # the hub says so itself
           see(after)
         end
 
@@ -214,7 +215,7 @@ module Rondo
             @listener.ask(["PING"]) do
               @marking.each { |track| track.last ||= mark }
               @marking = []
-              @is_known ||= @outlet.known(mark) || true unless held? # nothing is owed before it
+              @has_told_begin ||= @outlet.begins_at(mark) || true unless held? # nothing is owed before it
             end
           end
         end

@@ -51,7 +51,7 @@ class GapsTest < Minitest::Test
     end
 
     def refused(text) = @said << text
-    def known(id) = @said << id
+    def begins_at(id) = @said << id
 
     def item(item)
       word = [item.channel, item.text || "gap"]
@@ -347,7 +347,7 @@ class GapsTest < Minitest::Test
     refute_equal @name, @stream.instance_variable_get(:@consumer).name
   end
 
-  def test_an_id_that_a_replica_does_not_have_yet_is_there
+  def test_an_id_that_a_replica_does_not_have_yet_is_not_taken_for_lost
     with_replicas
     begin_with("x" => AT + 50)
     connect(2)

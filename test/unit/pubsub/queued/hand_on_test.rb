@@ -46,7 +46,7 @@ class HandOnTest < Minitest::Test
       assert_equal numbers.sort.uniq, numbers
 
       second = make.call
-      second.identity = engine.identity
+      second.lineage = engine.lineage
       assert second.publish_again("news", "plain", TERMS, 0) if second.is_a?(Rondo::PubSub::RedisStreams)
       assert second.publish_again("news", "again", TERMS, numbers[2])
       assert second.publish("news", "new", TERMS)
@@ -61,7 +61,7 @@ class HandOnTest < Minitest::Test
   # A number of somebody else says that a message was written which was not.
   def test_without_the_name_numbers_say_nothing
     [redis(kept: true), nats(jetstream: true)].each do |engine|
-      [nil, "", "0123:1", "0123456789abcdef", "0123456789abcdef:1:2", "0123456789abcdefg:1"].each { |name| engine.identity = name }
+      [nil, "", "0123:1", "0123456789abcdef", "0123456789abcdef:1:2", "0123456789abcdefg:1"].each { |name| engine.lineage = name }
       assert engine.publish_again("news", "one", TERMS, 500)
       assert engine.publish_again("news", "two", TERMS, 0)
       assert_equal [1, 2], handed_on(engine).map(&:last)
@@ -71,7 +71,7 @@ class HandOnTest < Minitest::Test
   # Redis would take the lower number for written.
   def test_a_number_of_before_does_not_count_behind_a_new_one
     engine = redis(kept: true)
-    engine.identity = "0123456789abcdef:7"
+    engine.lineage = "0123456789abcdef:7"
     assert engine.publish("news", "new", TERMS)
     assert engine.publish_again("news", "again", TERMS, 3)
     assert_equal [8, 9], handed_on(engine).map(&:last)
@@ -81,9 +81,9 @@ class HandOnTest < Minitest::Test
   def test_who_has_published_keeps_its_name
     [redis(kept: true), nats(jetstream: true)].each do |engine|
       engine.publish("news", "one", TERMS)
-      before = engine.identity
-      engine.identity = "0123456789abcdef:7"
-      assert_equal before, engine.identity
+      before = engine.lineage
+      engine.lineage = "0123456789abcdef:7"
+      assert_equal before, engine.lineage
     end
   end
 
