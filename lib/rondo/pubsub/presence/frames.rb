@@ -40,7 +40,7 @@ module Rondo
 
       module_function
 
-      # @return [Integer] bytes that a server must publish, so that all names and infos of so many bytes fit as JSON
+      # @return [Integer] the least max_publish_bytes with which each name, and each info of so many bytes, fits as JSON
       def needed(info_bytes)
         8192 + (3 * info_bytes)
       end

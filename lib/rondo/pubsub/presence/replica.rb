@@ -58,7 +58,7 @@ module Rondo
       def initialize(name, limits, now, largest: Frames::MOST_BYTES, random: Random.new)
         @name = name
         @limits = limits
-        @share = [largest.fdiv(Frames::MOST_BYTES), 1].min
+        @scale = [largest.fdiv(Frames::MOST_BYTES), 1].min
         @random = random
         @began = @echo_at = @last_tick = now
         @out = []

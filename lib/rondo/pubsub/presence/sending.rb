@@ -25,13 +25,14 @@ module Rondo
 
       private
 
-      # The numbers above are for the longest messages that are read. A server that publishes shorter ones has less.
-      def share(most)
-        [(most * @share).floor, 1].max
+      # The numbers above are for the longest messages that are read. Where a server publishes shorter ones, they are
+      # smaller in proportion.
+      def scaled(most)
+        [(most * @scale).floor, 1].max
       end
 
       def pages(entries)
-        Frames.pages(entries, share(Frames::PAGE_BYTES))
+        Frames.pages(entries, scaled(Frames::PAGE_BYTES))
       end
 
       # ---- what changed here ----
@@ -53,7 +54,7 @@ module Rondo
       def tell(room, ids)
         here, gone = ids.partition { |id| room.local.key?(id) }
         parts = here.empty? ? [] : pages(room.local.slice(*here)).map { |page| [page, []] }
-        parts.concat(gone.each_slice(share(TOLD)).map { |part| [[], part] })
+        parts.concat(gone.each_slice(scaled(TOLD)).map { |part| [[], part] })
         parts.each do |body|
           before = room.version
           room.version = @clock += 1
@@ -73,7 +74,7 @@ module Rondo
       def beat(now)
         mentions = []
         bytes = 0
-        most = share(BEAT_BYTES)
+        most = scaled(BEAT_BYTES)
         add = lambda do |name, version, count|
           mentions << [name, version, count]
           (bytes += name.bytesize + 24) < most
@@ -123,7 +124,7 @@ module Rondo
         end
         return if due.empty?
 
-        due.first(share(ASKED)).group_by { |_, names| names.size > 1 ? "*" : names.first }.each do |whom, questions|
+        due.first(scaled(ASKED)).group_by { |_, names| names.size > 1 ? "*" : names.first }.each do |whom, questions|
           questions.each { |room, names| names.each { |name| @peers[name].asked(room, now, @random) } }
           @out << [:all, Frames.make("a", @name, whom, body: questions.map(&:first))]
         end
@@ -137,7 +138,7 @@ module Rondo
         due.each { |name| @answers.delete(name) }
         here, nobody = due.partition { |name| @rooms[name] && !@rooms[name].local.empty? }
         here.each { |name| send_room(@rooms[name]) }
-        nobody.each_slice(share(ASKED)) { |names| @out << [:all, Frames.make("e", @name, @clock, body: names)] }
+        nobody.each_slice(scaled(ASKED)) { |names| @out << [:all, Frames.make("e", @name, @clock, body: names)] }
         here.each { |name| @answered[name] = now }
       end
 

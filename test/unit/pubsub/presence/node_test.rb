@@ -57,7 +57,7 @@ class PresenceNodeTest < Minitest::Test
     assert_equal [0, 1, 2, 2].map { |index| [index, "ada", "x"] }, calls
   end
 
-  def test_a_server_that_publishes_too_short_messages_is_told_once
+  def test_only_a_max_publish_bytes_that_is_too_small_has_a_line_in_the_log
     said = []
     log = Object.new
     log.define_singleton_method(:warn) { |line| said << line }
