@@ -48,7 +48,7 @@ class RedisModelTest < Minitest::Test
   end
 
   # Its stream has one message, which names the one before it: what came between is lost.
-  def test_both_see_what_is_lost_before_all_that_a_stream_has
+  def test_the_script_and_the_model_see_a_loss_before_the_oldest_message_of_a_stream
     2.times { |number| publish_alone(number) }
     last = @model.streams["x"].first
     assert_equal last.id, clock_after_check(last.previous)

@@ -67,7 +67,8 @@ static void save_link(saving *self, rd_conn *conn) {
     rd_hub_each_replay(&state->link, save_frame, self);
 }
 
-/* Also where there is none: the ids of this hub say nothing to an engine. */
+/* Also if it is 0. Without this frame the next hub takes the last id of the history, as from the
+ * file of an older version, and that says nothing to an engine. */
 static void save_engine_id(saving *self, const rd_hub *hub) {
     save_frame(self, &(rd_relay_frame){.type = RD_RELAY_SAVED_ENGINE, .id = hub->engine_id});
 }
@@ -153,7 +154,7 @@ static bool restore_piece(restoring *self, rd_relay_reader *reader, const char *
     return true;
 }
 
-/* What an engine is to get was within limits when it was saved. */
+/* What waits for an engine has no limit here: it was within the limit when it was saved. */
 int rd_hub_thread_restore(rd_hub_thread *thread, int fd) {
     const size_t unclaimed_max = thread->hub.unclaimed_max;
     restoring self = {.thread = thread};

@@ -67,7 +67,8 @@ static void deliver_here(rd_hub *hub, const rd_relay_frame *from) {
     if (message != NULL) rd_message_unref(message);
 }
 
-/* No engine will come: its messages are those of this server. Nobody answers who waits for it. */
+/* No engine will come: its messages are those of this server. A publisher that waits for an answer
+ * gets none. */
 static void deliver_alone(rd_hub *hub, const rd_relay_frame *from) {
     rd_relay_frame frame = *from;
     if (frame.flags & RD_RELAY_CONFIRM) {

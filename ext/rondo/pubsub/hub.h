@@ -24,16 +24,17 @@
  * ids (decision 66). The history is a copy then of what clients here read:
  *
  *   hub ──SUBSCRIBE (id), PUBLISH (id), KEEP, REPLAY──▶ engine
- *   engine ──PUBLISH (id), PUBLISH with GAP, REPLAY_BEGIN, REPLAY_END──▶ hub
+ *   engine ──PUBLISH (id), PUBLISH with GAP, REPLAY_BEGIN, REPLAY_END, SAVED_ENGINE──▶ hub
  *
  * - KEEP has the number of a rule as id; PUBLISH to the engine has the number of the rule that
  *   applies, 0 without one.
  * - SUBSCRIBE has as id: 0 where no rule applies, 1 for messages from now on, else the last one
  *   that was delivered here.
  * - REPLAY asks for the copy of a channel, behind its SUBSCRIBE; replays of clients wait for it,
- * and others overtake them where the worker knows REPLAY_WAITS. Between REPLAY_BEGIN (id: floor;
- * note: what time it is there, in microseconds, and the last id that it gave) and REPLAY_END come
+ *   and others overtake them where the worker knows REPLAY_WAITS. Between REPLAY_BEGIN (id: floor;
+ *   note: what time it is there, in microseconds, and the last id that it gave) and REPLAY_END come
  *   messages for the history alone. All others are for subscribers, too, and each comes once.
+ * - SAVED_ENGINE (id) says where the first channels begin, before any message came.
  *
  * Every link gets its messages in the order in which they came to the hub.
  *
@@ -116,11 +117,12 @@ typedef struct rd_hub {
     rd_history history;
     uint64_t now_ms, wall_us; /* the caller keeps them up to date */
     uint64_t mark;
-    uint64_t published;   /* messages that came */
-    rd_buffer returned;   /* frames that an engine has given back, older than those that follow */
-    rd_buffer unclaimed;  /* frames for an engine that is not connected */
-    size_t unclaimed_max; /* bytes of both */
-    uint64_t unclaimed_lost; /* messages that did not fit */
+    uint64_t published;  /* messages that came */
+    rd_buffer returned;  /* frames that an engine has given back, older than those that follow */
+    rd_buffer unclaimed; /* frames for an engine that is not connected, or that has no room for what
+                          * comes before them */
+    size_t unclaimed_max;    /* bytes of both */
+    uint64_t unclaimed_lost; /* messages that did not fit while there was no engine */
     uint64_t lost;           /* all messages that could not be queued for a link that wants them */
 } rd_hub;
 
@@ -139,8 +141,8 @@ static inline void rd_hub_expect_streams(rd_hub *hub) {
  */
 void rd_hub_expect_no_engine(rd_hub *hub);
 
-/* Adds a link and sends it what it must know. An engine also gets what has waited for it. There is
- * one engine at a time. */
+/* Adds a link and sends it what it must know. An engine also gets what has waited for it, as far as
+ * it has room; rd_hub_claim() sends the rest. There is one engine at a time. */
 void rd_hub_join(rd_hub *hub, rd_hub_link *link, rd_hub_kind kind);
 void rd_hub_leave(rd_hub *hub, rd_hub_link *link);
 

@@ -69,8 +69,9 @@ typedef enum rd_relay_flag {
     RD_RELAY_ROOT = 16,    /* for the process of the hub alone */
     RD_RELAY_WORKERS = 32, /* not for that process */
     RD_RELAY_GAP = 64,     /* no message: some of the channel up to this id are lost */
-    RD_RELAY_CONFIRM = 128 /* with ENGINE: the payload begins with a note of who waits for the
-                            * answer of the engine (lib/rondo/pubsub/confirms.rb) */
+    RD_RELAY_CONFIRM = 128 /* with ENGINE: the payload begins with a note, of who waits for the
+                            * answer of the engine (lib/rondo/pubsub/confirms.rb), or of the number
+                            * that an engine gave a message which it gives back (relay_frames.rb) */
 } rd_relay_flag;
 
 typedef struct rd_relay_frame {

@@ -173,7 +173,7 @@ class StreamsBootTest < StreamsCase
   end
 
   # Nothing ever came from Redis, so nothing is known of its ids.
-  def test_a_restart_before_any_message_came
+  def test_a_restart_before_any_message_came_does_not_begin_anew
     other = server
     publish_in_turn(other, "kept:x", ["one"])
     began = @redis.cli("GET", "{rondo}:begin")
