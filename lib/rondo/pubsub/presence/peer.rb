@@ -55,6 +55,12 @@ module Rondo
         @rooms = {}
       end
 
+      # Those that gave way: there are too many.
+      # @return [void]
+      def forget_assemblies
+        @assemblies.delete_if { |_, assembly| assembly.gave_way? }
+      end
+
       # @return [void]
       def doubt(room, due)
         @unsure[room] ||= [due, 0]

@@ -10,6 +10,8 @@ module Rondo
     module Receiving
       # Bytes of pages of all rooms that are not complete, by the estimate of {Room.cost}, above `replica_bytes`.
       ASSEMBLY_BYTES = 32 << 20
+      # Assemblies above which those are forgotten that gave way.
+      ASSEMBLIES = 65_536
       # Seconds until a message that seems to be missing is asked for: it may be late.
       PATIENCE = 0.2
       # Seconds for which no id leaves at a process that stood still: others beat, are asked, and answer. What came
@@ -219,15 +221,31 @@ module Rondo
         peer.assemblies[room.name] = Peer::Assembly.new(version, pages, {}, now, 0)
       end
 
-      # The largest assembly gives way, so that a room that cannot fit does not keep others from coming.
+      # Their sum is counted anew only when it may be too large: what comes from others must not cost a walk each time.
       def room_for?(assembly, entries)
-        assembly.bytes += Room::ENTRY + entries.sum { |id, info| Room.cost(id, info) }
-        all = @peers.each_value.flat_map { |peer| peer.assemblies.values }
-        return true if all.sum(&:bytes) <= ASSEMBLY_BYTES + @limits.replica_bytes
-
-        @counts.refused += 1
-        all.max_by(&:bytes).give_way
+        cost = Room::ENTRY + entries.sum { |id, info| Room.cost(id, info) }
+        assembly.bytes += cost
+        @assembled = @assembled.to_i + cost
+        make_room(ASSEMBLY_BYTES + @limits.replica_bytes)
         !assembly.gave_way?
+      end
+
+      # The largest assemblies give way, so that a room that cannot fit does not keep others from coming.
+      def make_room(most)
+        return if @assembled <= most
+
+        all = @peers.each_value.flat_map { |peer| peer.assemblies.values }
+        @assembled = all.sum(&:bytes)
+        return if @assembled <= most
+
+        all.sort_by { |each| -each.bytes }.each do |each|
+          break if @assembled <= most * 3 / 4
+
+          @counts.refused += 1
+          @assembled -= each.bytes
+          each.give_way
+        end
+        @peers.each_value(&:forget_assemblies) if all.size > ASSEMBLIES
       end
 
       def finish_assembly(room, peer, assembly, now)

@@ -21,6 +21,8 @@ module Rondo
 
       # Without its own beat for so long, a process does not hear others either, and drops nobody.
       DEAF = 2.5
+      # Seconds of that after which ids leave all the same: their memory counts no more.
+      DEAF_MOST = 30
       # A process that has begun just now does not know the others yet.
       YOUTH = 0.3
       # Answers that wait, and processes that are known, at most.
@@ -71,6 +73,7 @@ module Rondo
         @beat_due = now
         @audit_due = now + AUDIT
         @deaf = true # until its first beat comes back
+        @deaf_at = now
         @announced = {}
         @turn = []
         @answers = {}
@@ -210,10 +213,8 @@ module Rondo
       def tick(now)
         flush_pending
         notice_stillness(now)
-        unless @deaf
-          drop_silent(now)
-          expire(now)
-        end
+        drop_silent(now) unless @deaf
+        expire(now) unless @deaf && now - @deaf_at < DEAF_MOST
         ask(now)
         answer(now)
         beat(now) if now >= @beat_due
@@ -264,7 +265,11 @@ module Rondo
       # A process that was stopped, or whose loop stands still, has not heard others; they have not been silent, and ids
       # may have come back elsewhere.
       def notice_stillness(now)
-        @deaf = true if now - @last_tick > DEAF / 2 || now - @echo_at > DEAF
+        stood_still = now - @last_tick > DEAF / 2
+        return unless stood_still || (!@deaf && now - @echo_at > DEAF)
+
+        @deaf = true
+        @deaf_at = now
       end
 
       def drop_silent(now)

@@ -332,6 +332,17 @@ class PresenceReplicaTest < Minitest::Test
     assert_equal ["x"], replica.entries("a").keys
   end
 
+  # What it says never comes back to it. Ids that have left must not stay for ever.
+  def test_ids_leave_a_process_that_stays_deaf_for_long
+    replica = P::Replica.new("0" * 16, limits(grace: 1), 1000.0)
+    replica.join("a", "x", nil, 1000.0)
+    replica.leave("a", "x", 1000.0)
+    (0..59).each { |half| replica.tick(1000.0 + (half / 2.0)) }
+    assert_equal ["x"], replica.entries("a").keys
+    (60..62).each { |half| replica.tick(1000.0 + (half / 2.0)) }
+    assert_empty replica.entries("a")
+  end
+
   # An engine that is away for less than the silence drops everything: what changed then is in none of the beats that name
   # it first, and a cycle of all rooms takes long.
   def test_beats_that_are_missing_make_all_rooms_doubtful
