@@ -157,17 +157,22 @@ static void write_scores(rd_hub_thread *thread) {
     }
 }
 
-/* Whether the engine has not been sent all changes, although half of its queue is free again. */
+/* Whether half of the queue of the engine is free. */
+static bool has_room(const rd_hub_thread *thread) {
+    const rd_hub_link *engine = thread->hub.engine;
+    return engine != NULL && conn_of(engine)->out.bytes <= thread->queue_bytes / 2;
+}
+
+/* Whether the engine has not been sent all changes, although there is room. */
 static bool is_behind(const rd_hub_thread *thread) {
-    if (rd_changes_is_empty(&thread->hub.changes)) return false;
-    return conn_of(thread->hub.engine)->out.bytes <= thread->queue_bytes / 2;
+    return !rd_changes_is_empty(&thread->hub.changes) && has_room(thread);
 }
 
 /* Returns whether there is more to do at once. */
 static bool send_all(rd_hub_thread *thread) {
     rd_conn_set_flush(&thread->conns);
     if (is_behind(thread)) rd_hub_catch_up(&thread->hub, CATCH_UP);
-    const bool claims_more = rd_hub_claim(&thread->hub, CATCH_UP);
+    const bool claims_more = has_room(thread) && rd_hub_claim(&thread->hub, CATCH_UP);
     const bool has_more = rd_hub_answer(&thread->hub);
     rd_conn_set_flush(&thread->conns); /* may make room for the next answers */
     return has_more || claims_more || rd_hub_can_answer(&thread->hub) || is_behind(thread);

@@ -48,12 +48,12 @@ bool rd_hub_give_back(rd_hub *hub, const rd_relay_frame *from) {
 }
 
 /* Whoever subscribes and publishes then gets the message. So it overtakes no subscription that
- * waits for room. */
+ * waits for room. Behind messages that wait it does not try: they go many at a time, and each time
+ * moves those that stay. */
 void rd_hub_publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
-    if (hub->engine != NULL) {
+    if (hub->engine != NULL && !is_waiting(hub)) {
         rd_hub_catch_up(hub, UINT_MAX);
-        rd_hub_claim(hub, UINT_MAX);
-        if (rd_changes_is_empty(&hub->changes) && !is_waiting(hub)) {
+        if (rd_changes_is_empty(&hub->changes)) {
             const rd_relay_frame frame = frame_for_engine(hub, from);
             rd_hub_send_message(hub, hub->engine, &frame, NULL);
             return;
