@@ -51,6 +51,7 @@ module Simulate
       when :unsubscribe then unsubscribe(channel)
       when :publish then @to_engine << [:publish, channel, *rest]
       when :replay
+        subscribe(channel)
         @waiting << [channel, *rest, 0]
         copied?(@waiting.last)
       end

@@ -9,9 +9,9 @@
  * is closed and all functions here return "no", or do nothing. Pub/sub inside the process needs no
  * link.
  *
- * A replay has no gap and no duplicate at its end: the hub subscribes this process when it answers,
- * and the client subscribes in on_end, before the next message is read. As long as an answer is
- * outstanding, the process stays subscribed.
+ * A replay has no gap and no duplicate at its end: the hub subscribes this process before it
+ * answers, and the client subscribes in on_end, before the next message is read. As long as an
+ * answer is outstanding, the process stays subscribed.
  *
  * Only a few replays are requested at once. The others wait here, where one whose client has gone
  * costs nothing. All replays together get a limited number of bytes a second, because their answers

@@ -263,8 +263,8 @@ void rd_link_replay_cancel(rd_link_replay *replay) {
 
 /* ---- replays that have no answer in time ---- */
 
-/* The client is subscribed now. The hub must know it in any case: it subscribes this process only
- * when it answers. */
+/* The client is subscribed now. The hub must know it in any case: the request may not have left, and
+ * hubs of older versions subscribe this process only when they answer. */
 static void give_up(rd_link *link, ticket *late, bool is_late) {
     rd_link_replay *replay = late->replay;
     const rd_slice name = name_of(late);

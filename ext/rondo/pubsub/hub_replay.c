@@ -98,8 +98,11 @@ static bool is_ready(rd_hub *hub, rd_hub_waiting *waiting) {
     return rd_hub_ask_copy(hub, waiting->link, &waiting->frame, &waiting->due);
 }
 
+/* The process is subscribed from the request on: it sends no SUBSCRIBE for its other clients while
+ * it waits for the answer. Where this finds no room, the answer says so. */
 int rd_hub_replay(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wanted) {
     if (link->replay_count >= RD_HUB_REPLAYS_MAX) return RD_ERR_CHANNEL_LIMIT;
+    (void)rd_hub_subscribe(hub, link, wanted->channel, is_pattern(wanted));
     rd_hub_waiting *added = rd_hub_wait(hub, link, wanted);
     if (!is_ready(hub, added)) (void)set_aside(hub, added);
     return 0;

@@ -120,6 +120,22 @@ static void test_replays(void) {
     finish();
 }
 
+/* It waits for nothing, so it gets what is published before the answer of the other client. */
+static void test_a_subscription_beside_a_replay(void) {
+    begin();
+    client *returns = new_client(&workers[0]), *plain = new_client(&workers[0]);
+    keep(&workers[0], "kept");
+    CHECK_INT(subscribe_since(returns, "kept", 0), 1);
+    CHECK_INT(subscribe(plain, "kept"), 1);
+    publish(&workers[0], "kept", "one");
+    hear(plain, "one ");
+    hear(returns, "one ");
+    CHECK_STR(plain->got, "one ");
+    close_client(returns);
+    close_client(plain);
+    finish();
+}
+
 static void test_changes_while_the_answer_is_due(void) {
     begin();
     client *reader = new_client(&workers[0]), *leaver = new_client(&workers[0]);
@@ -278,6 +294,7 @@ int main(void) {
     test_a_link_that_comes_late();
     test_ids_for_everybody();
     test_replays();
+    test_a_subscription_beside_a_replay();
     test_changes_while_the_answer_is_due();
     test_limits();
     test_bytes_of_names();
