@@ -149,8 +149,9 @@ static void begin_subscription(rd_replaying *replaying, rd_replay kind) {
     const rd_replay how = note_end(replaying, kind);
     give_room(replaying);
     if (replaying->endpoint->is_closing) return;
-    subscribe_now(replaying->pubsub, replaying->endpoint, name, replaying->is_pattern,
-                  &replaying->terms, false);
+    const int code = subscribe_now(replaying->pubsub, replaying->endpoint, name,
+                                   replaying->is_pattern, &replaying->terms, false);
+    if (code < 0) report(replaying, code);
     tell_of_gap(replaying, how);
 }
 
@@ -217,11 +218,24 @@ static rd_replaying *new_replaying(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_
     return replaying;
 }
 
-static bool is_beyond_limit(const rd_endpoint *endpoint) {
+/* With those that wait for a replay. */
+static uint32_t count_subscriptions(const rd_endpoint *endpoint) {
     uint32_t count = endpoint->subscriber.count;
+    if (endpoint->hold == NULL) return count;
     const rd_list *ring = rd_hold_waits(rd_hold_of(endpoint));
     for (const rd_list *node = ring; node != NULL; node = rd_ring_next(ring, node)) count++;
-    return count > endpoint->subscriber.kind->limit;
+    return count;
+}
+
+static bool is_beyond_limit(const rd_endpoint *endpoint) {
+    return count_subscriptions(endpoint) > endpoint->subscriber.kind->limit;
+}
+
+/* A subscription that waits for a replay keeps its place. */
+static bool has_place(const rd_pubsub *pubsub, const rd_endpoint *endpoint, rd_slice name,
+                      bool is_pattern) {
+    if (count_subscriptions(endpoint) < endpoint->subscriber.kind->limit) return true;
+    return rd_channels_is_subscribed(&pubsub->channels, &endpoint->subscriber, name, is_pattern);
 }
 
 /* Ends the present subscription until the replay is over; else messages would arrive twice. */
@@ -288,6 +302,7 @@ static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bo
         send_elsewhere(endpoint);
         return RD_ERR_CLOSED;
     }
+    if (!has_place(pubsub, endpoint, name, is_pattern)) return RD_ERR_CHANNEL_LIMIT;
     const int result = subscribe_now(pubsub, endpoint, name, is_pattern, terms, terms->replays);
     if (result < 0 || !terms->replays) return result;
     if (result == 0) forget_held(pubsub, endpoint, name, is_pattern);

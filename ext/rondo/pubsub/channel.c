@@ -162,6 +162,12 @@ int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_s
     return 1;
 }
 
+bool rd_channels_is_subscribed(const rd_channels *channels, const rd_subscriber *subscriber,
+                               rd_slice name, bool is_pattern) {
+    const rd_channel *channel = find(channels, name, is_pattern);
+    return channel != NULL && find_subscription(channel, subscriber) != NULL;
+}
+
 static void end(rd_channels *channels, rd_subscription *subscription) {
     rd_channel *channel = channel_of(subscription);
     rd_subscriber *subscriber = subscription->subscriber;

@@ -93,6 +93,9 @@ void rd_subscriber_clear(rd_channels *channels, rd_subscriber *subscriber);
 int rd_channels_subscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                           bool is_pattern, const rd_subscribe_terms *terms);
 
+bool rd_channels_is_subscribed(const rd_channels *channels, const rd_subscriber *subscriber,
+                               rd_slice name, bool is_pattern);
+
 /* Returns whether there was such a subscription. */
 bool rd_channels_unsubscribe(rd_channels *channels, rd_subscriber *subscriber, rd_slice name,
                              bool is_pattern);

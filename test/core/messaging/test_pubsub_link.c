@@ -185,6 +185,24 @@ static void test_limits(void) {
     finish();
 }
 
+/* A channel whose replay is due keeps its place, and each can still be subscribed to anew. */
+static void test_a_limit_with_replays(void) {
+    begin();
+    client *reader = new_client(&workers[0]);
+    CHECK_INT(subscribe(reader, "a"), 1);
+    CHECK_INT(subscribe_since(reader, "b", 1), 1);
+    CHECK_INT(subscribe_since(reader, "c", 1), 1);
+    CHECK_INT(subscribe(reader, "d"), RD_ERR_CHANNEL_LIMIT);
+    CHECK_INT(subscribe(reader, "a"), 0);
+    CHECK_INT(subscribe(reader, "b"), 1);
+    settle(&workers[0]);
+    CHECK_INT(reader->endpoint.subscriber.count, 3);
+    publish(&workers[1], "c", "one");
+    hear(reader, "one ");
+    close_client(reader);
+    finish();
+}
+
 /* A client that waits for a replay has its subscription already. */
 static void test_bytes_of_names(void) {
     rd_ledger ledger;
@@ -297,6 +315,7 @@ int main(void) {
     test_a_subscription_beside_a_replay();
     test_changes_while_the_answer_is_due();
     test_limits();
+    test_a_limit_with_replays();
     test_bytes_of_names();
     test_without_the_hub();
     test_a_client_that_goes_before_its_turn();
