@@ -66,6 +66,7 @@ struct rd_link {
     rd_timer pause;
     uint64_t last_number;
     struct rd_link_ticket *answering; /* between the begin and the end of its answer */
+    bool is_answered; /* a replay was, so all rules of before the link are here: they come first */
     const rd_link_ops *ops;
     void *owner; /* for the ops */
     uint64_t published, refused;

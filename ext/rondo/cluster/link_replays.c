@@ -352,6 +352,7 @@ bool rd_link_answer_begin(rd_link *link, const rd_relay_frame *frame) {
     ticket *first = first_ticket(link);
     if (link->answering != NULL) return false;
     link->answering = first != NULL && is_for(frame, first) ? first : find_aside(link, frame);
+    link->is_answered |= link->answering != NULL;
     return link->answering != NULL;
 }
 

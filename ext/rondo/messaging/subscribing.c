@@ -291,6 +291,13 @@ static void replay_here(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name,
     note_kind(pubsub, replaying.part.is_cut ? RD_REPLAY_GAP : kind);
 }
 
+/* The hub keeps nothing of a channel without a rule, so nobody needs to wait for its answer. */
+static bool may_have_history(const rd_pubsub *pubsub, rd_slice name, bool is_pattern) {
+    const rd_link *link = pubsub->link;
+    const bool knows_rules = rd_link_is_open(link) && link->is_answered;
+    return is_pattern || !knows_rules || rd_history_wants(&pubsub->history, name);
+}
+
 static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
                      const rd_pubsub_terms *terms) {
     const bool was_due = cancel_replaying(endpoint, name, is_pattern);
@@ -313,7 +320,9 @@ static int subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bo
 int rd_pubsub_subscribe(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
                         const rd_pubsub_terms *terms) {
     rd_handler *handler = pubsub->shared->handler;
-    const int code = subscribe(pubsub, endpoint, name, is_pattern, terms);
+    rd_pubsub_terms how = *terms;
+    how.replays = how.replays && may_have_history(pubsub, name, is_pattern);
+    const int code = subscribe(pubsub, endpoint, name, is_pattern, &how);
     settle(endpoint);
     const bool is_refused = code == RD_ERR_CHANNEL_LIMIT || code == RD_ERR_SUBSCRIPTIONS_FULL;
     if (is_refused && endpoint->conn != NULL) handler->on_refused(handler, endpoint->conn, code);

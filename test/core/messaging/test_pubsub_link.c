@@ -163,6 +163,30 @@ static void test_changes_while_the_answer_is_due(void) {
     finish();
 }
 
+/* It has nothing to wait for once the rules are known, which come before the first answer. */
+static void test_a_channel_without_a_rule(void) {
+    begin();
+    client *early = new_client(&workers[0]), *reader = new_client(&workers[0]);
+    CHECK_INT(rd_pubsub_keep(&workers[1].pubsub, text("kept"), false, (rd_relay_terms){9, 0, 0}),
+              0);
+    publish(&workers[1], "kept", "old");
+    settle(&workers[1]);
+    CHECK_INT(subscribe_since(early, "kept", 0), 1); /* this worker may not know of the rule yet */
+    hear(early, "old ");
+    CHECK_INT(subscribe_since(reader, "plain", 1), 1);
+    CHECK(reader->endpoint.hold == NULL);
+    CHECK_INT(publish(&workers[0], "plain", "x"), 1);
+    rd_pubsub_run(&workers[0].pubsub);
+    CHECK_STR(reader->got, "x ");
+    CHECK_INT(subscribe_since(reader, "plain", 1), 0);
+    CHECK_INT(publish(&workers[0], "plain", "y"), 1);
+    rd_pubsub_run(&workers[0].pubsub);
+    CHECK_STR(reader->got, "x y ");
+    close_client(early);
+    close_client(reader);
+    finish();
+}
+
 static void test_limits(void) {
     begin();
     client *reader = new_client(&workers[0]);
@@ -314,6 +338,7 @@ int main(void) {
     test_replays();
     test_a_subscription_beside_a_replay();
     test_changes_while_the_answer_is_due();
+    test_a_channel_without_a_rule();
     test_limits();
     test_a_limit_with_replays();
     test_bytes_of_names();
