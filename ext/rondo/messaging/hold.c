@@ -71,8 +71,15 @@ static size_t memory_of(const rd_message *message) {
     return sizeof(held) + sizeof(*message) + length_of(message);
 }
 
-/* The hub counts the bytes of an answer so. */
-static size_t bytes_of(const rd_message *message, bool is_live) {
+/* What a message for a block takes once it is given. The room for a name is allocated in steps. */
+static size_t block_memory_of(const rd_message *message) {
+    return sizeof(rd_endpoint_message) +
+           (message->is_gap ? RD_CHANNEL_NAME_MAX : message->payload_len);
+}
+
+/* The hub counts the bytes of an answer by their length. */
+static size_t bytes_of(const rd_message *message, bool is_live, uintptr_t block) {
+    if (block != 0) return block_memory_of(message);
     return is_live ? memory_of(message) : length_of(message);
 }
 
@@ -91,7 +98,7 @@ static bool has_room(const rd_hold *hold, size_t bytes, uintptr_t block) {
 
 static bool make_room(rd_hold *hold, const rd_message *message, bool is_live, uintptr_t block) {
     const size_t memory = hold->memory + memory_of(message);
-    if (!has_room(hold, bytes_of(message, is_live), block)) return false;
+    if (!has_room(hold, bytes_of(message, is_live, block), block)) return false;
     if (count_memory(hold, memory)) return true;
     if (!hold->is_full) return false;
     rd_ledger_recount(hold->endpoint->shared->ledger, RD_LEDGER_OUTPUT, &hold->counted, memory);
@@ -103,7 +110,7 @@ static void drop(rd_hold *hold, held *item) {
     rd_message *message = item->message;
     if (message == NULL) return;
     item->message = NULL;
-    hold->of_endpoint.bytes -= bytes_of(message, item->is_live);
+    hold->of_endpoint.bytes -= bytes_of(message, item->is_live, item->block);
     hold->memory -= memory_of(message) - sizeof(held);
     (void)count_memory(hold, hold->memory);
     rd_message_unref(message);
@@ -118,7 +125,7 @@ static void append(rd_hold *hold, const held *item) {
     *added = *item;
     added->arrival = (uint32_t)hold->count++;
     rd_message_ref(added->message);
-    hold->of_endpoint.bytes += bytes_of(added->message, added->is_live);
+    hold->of_endpoint.bytes += bytes_of(added->message, added->is_live, added->block);
     hold->memory += memory_of(added->message);
 }
 
@@ -147,8 +154,12 @@ void rd_hold_add(rd_hold *hold, rd_hold_part *part, rd_message *message) {
                          .as = part->as});
 }
 
-/* Few and short: one for each subscription, which has counted its name already. */
-void rd_hold_tell(rd_hold *hold, const rd_hold_part *part, rd_message *message) {
+/* Few and short: one for each subscription, which has counted its name already. A block gets it as
+ * a message, which would leave too little room for those behind it. */
+void rd_hold_tell(rd_hold *hold, rd_hold_part *part, rd_message *message) {
+    while (part->block != 0 && !make_room(hold, message, true, part->block)) {
+        if (!drop_oldest(hold, part)) break;
+    }
     append(hold, &(held){.message = message,
                          .owner = part->owner,
                          .block = part->block,

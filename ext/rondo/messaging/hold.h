@@ -78,7 +78,7 @@ rd_list *rd_hold_waits(const rd_hold *hold);
 void rd_hold_add(rd_hold *hold, rd_hold_part *part, rd_message *message);
 
 /* Holds a message that says what is missing: it goes before all others. */
-void rd_hold_tell(rd_hold *hold, const rd_hold_part *part, rd_message *message);
+void rd_hold_tell(rd_hold *hold, rd_hold_part *part, rd_message *message);
 
 /* Drops what is held for this subscription. */
 void rd_hold_forget(rd_hold *hold, uint64_t owner);

@@ -104,7 +104,7 @@ static bool is_kept_by_engine(const rd_pubsub *pubsub, rd_slice name, bool is_pa
 
 /* The client is told before it gets what there is: if it breaks off, it knows, or it comes back
  * with its old id and is told again. */
-static void tell_of_gap(const rd_replaying *replaying, rd_replay kind) {
+static void tell_of_gap(rd_replaying *replaying, rd_replay kind) {
     const bool is_gap = kind == RD_REPLAY_GAP || kind == RD_REPLAY_UNKNOWN;
     const rd_slice name = rd_slice_of(replaying->name, replaying->name_len);
     if (!is_gap || !is_kept_by_engine(replaying->pubsub, name, replaying->is_pattern)) return;
@@ -281,7 +281,8 @@ static void replay(void *with, rd_message *message) {
 static void replay_here(rd_pubsub *pubsub, rd_endpoint *endpoint, rd_slice name, bool is_pattern,
                         const rd_pubsub_terms *terms) {
     rd_local_replay replaying = {endpoint, part_of(pubsub, name, is_pattern, terms)};
-    if (rd_endpoint_ops_of(endpoint)->has_ids) begin_hold(pubsub, endpoint);
+    const bool is_held = rd_endpoint_ops_of(endpoint)->has_ids || terms->block != 0;
+    if (is_held) begin_hold(pubsub, endpoint);
     const rd_history_wish wish = {.name = name,
                                   .is_pattern = is_pattern,
                                   .since = terms->since,

@@ -391,6 +391,69 @@ static void test_room_of_a_client(void) {
     finish_all();
 }
 
+static int overflows;
+
+static void count_overflow(rd_endpoint *endpoint) {
+    (void)endpoint;
+    overflows++;
+}
+
+static rd_slice last_for_block(const rd_endpoint *endpoint) {
+    if (endpoint->messages == NULL) return text("");
+    return rd_message_payload(
+        RD_CONTAINER(endpoint->messages->prev, rd_endpoint_message, node)->published);
+}
+
+/* A block gets what there is room for when it is given, and is not closed for the rest. */
+static void test_room_of_a_block(void) {
+    enum { MESSAGES = 40 };
+    const rd_pubsub_terms terms = {.block = 1, .replays = true};
+    rd_endpoint_ops counting = ops_with_ids;
+    counting.overflow = count_overflow;
+    begin_all();
+    publish_long("a", MESSAGES);
+    settle(&workers[0]);
+    workers[0].pubsub.has_streams = true;
+    settings.max_pending_bytes = MESSAGES * 70;
+    client *stream = new_client_of(&workers[0], &counting);
+    stream->endpoint.conn = &conn;
+    CHECK_INT(rd_pubsub_subscribe(&workers[0].pubsub, &stream->endpoint, text("a"), false, &terms),
+              1);
+    settle(&workers[0]);
+    CHECK_INT(overflows, 0);
+    CHECK_STR(stream->got, "reset:a ");
+    CHECK(rd_slice_starts_with(last_for_block(&stream->endpoint), text("a40")));
+    CHECK(stream->endpoint.message_bytes > 2000);
+    CHECK(stream->endpoint.message_bytes <= MESSAGES * 70);
+    close_all(stream);
+    finish_all();
+}
+
+/* The same from the history of this process, where nobody is told. */
+static void test_room_of_a_block_without_a_hub(void) {
+    enum { MESSAGES = 40 };
+    const rd_pubsub_terms terms = {.block = 1, .replays = true};
+    rd_endpoint_ops counting = ops;
+    char payload[80];
+    counting.overflow = count_overflow;
+    begin_all();
+    rd_link_free(workers[0].pubsub.link);
+    workers[0].pubsub.link = NULL;
+    for (int i = 1; i <= MESSAGES; i++) {
+        (void)snprintf(payload, sizeof(payload), "a%d%s", i, sixty);
+        publish(&workers[0], "a", payload);
+    }
+    rd_pubsub_run(&workers[0].pubsub);
+    settings.max_pending_bytes = MESSAGES * 70;
+    client *socket = new_client_of(&workers[0], &counting);
+    rd_pubsub_subscribe(&workers[0].pubsub, &socket->endpoint, text("a"), false, &terms);
+    CHECK_INT(overflows, 0);
+    CHECK(rd_slice_starts_with(last_for_block(&socket->endpoint), text("a40")));
+    CHECK_INT(workers[0].pubsub.replay_gaps, 1);
+    close_all(socket);
+    finish_all();
+}
+
 static void test_room_of_all_clients(void) {
     begin_all();
     char *payload = rd_alloc(12001);
@@ -812,6 +875,8 @@ int main(void) {
     test_resets_come_first();
     test_an_id_of_no_message();
     test_room_of_a_client();
+    test_room_of_a_block();
+    test_room_of_a_block_without_a_hub();
     test_room_of_all_clients();
     test_live_messages_without_room();
     test_live_messages_of_several_channels();
