@@ -124,6 +124,10 @@ int rd_link_publish(rd_link *link, rd_slice channel, rd_slice payload, unsigned 
 /* Sends a rule for the whole cluster. on_rule follows when it is in force. */
 void rd_link_keep(rd_link *link, rd_slice name, bool is_pattern, const rd_relay_terms *terms);
 
+/* How long replays wait for an answer: those that begin now, and those that wait already if it is
+ * longer than before. Returns how much longer. */
+uint64_t rd_link_set_wait(rd_link *link, uint64_t wait_ms);
+
 /* Requests the messages after `since` when it is this client's turn. Returns false when there is no
  * hub; no callback follows then. */
 bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, bool is_pattern,

@@ -221,6 +221,17 @@ static void expect_deadline(rd_link *link, ticket *added) {
     rd_timer_set(&link->conns.loop->timers, &link->deadline, added->due_ms);
 }
 
+/* The timer finds the new times. */
+uint64_t rd_link_set_wait(rd_link *link, uint64_t wait_ms) {
+    const uint64_t more_ms = wait_ms > link->wait_ms ? wait_ms - link->wait_ms : 0;
+    link->wait_ms = wait_ms;
+    if (more_ms == 0) return 0;
+    for (rd_list *node = link->deadlines.next; node != &link->deadlines; node = node->next) {
+        RD_CONTAINER(node, ticket, in_deadlines)->due_ms += more_ms;
+    }
+    return more_ms;
+}
+
 bool rd_link_replay_begin(rd_link *link, rd_link_replay *replay, rd_slice name, bool is_pattern,
                           uint64_t since) {
     if (link->conn == NULL) return false;
@@ -263,8 +274,8 @@ void rd_link_replay_cancel(rd_link_replay *replay) {
 
 /* ---- replays that have no answer in time ---- */
 
-/* The client is subscribed now. The hub must know it in any case: the request may not have left, and
- * hubs of older versions subscribe this process only when they answer. */
+/* The client is subscribed now. The hub must know it in any case: the request may not have left,
+ * and hubs of older versions subscribe this process only when they answer. */
 static void give_up(rd_link *link, ticket *late, bool is_late) {
     rd_link_replay *replay = late->replay;
     const rd_slice name = name_of(late);

@@ -44,6 +44,7 @@ struct rd_hold {
     rd_list in_due;
     rd_timer deadline; /* of the callback, then of the hold */
     uint64_t end_ms;   /* of the hold */
+    uint64_t more_ms;  /* of the holds, when it was set */
     bool is_full;
     bool is_over; /* does not wait for the callback that runs */
 };
@@ -317,10 +318,11 @@ void rd_holds_run(rd_holds *holds) {
 static void on_deadline(rd_timer *timer) {
     rd_hold *hold = RD_CONTAINER(timer, rd_hold, deadline);
     rd_endpoint *endpoint = hold->endpoint;
+    const uint64_t end_ms = hold->end_ms + hold->holds->more_ms - hold->more_ms;
     hold->is_over = true;
     rd_endpoint_ref(endpoint);
-    if (hold->end_ms > hold->holds->loop->now_ms) {
-        rd_timer_set(&hold->holds->loop->timers, timer, hold->end_ms);
+    if (end_ms > hold->holds->loop->now_ms) {
+        rd_timer_set(&hold->holds->loop->timers, timer, end_ms);
     } else {
         give_up(hold, true);
     }
@@ -351,6 +353,7 @@ static void set_deadline(rd_hold *hold, uint64_t wait_ms) {
     rd_loop *loop = hold->holds->loop;
     const uint64_t first_ms = wait_ms < RD_REPLAY_WAIT_MS ? wait_ms : RD_REPLAY_WAIT_MS;
     hold->end_ms = loop->now_ms + wait_ms;
+    hold->more_ms = hold->holds->more_ms;
     rd_timer_set(&loop->timers, &hold->deadline, loop->now_ms + first_ms);
 }
 

@@ -32,6 +32,7 @@ typedef struct rd_holds {
     rd_channels *channels;
     rd_loop *loop;
     rd_list due; /* those that are complete, while what was published before is still delivered */
+    uint64_t more_ms; /* that replays have got since the beginning; see rd_link_set_wait() */
     rd_subscriber_kind ordered; /* of endpoints that get what is live by ascending id */
 } rd_holds;
 

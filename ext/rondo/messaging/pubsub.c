@@ -71,7 +71,8 @@ static void on_rule(rd_link *link, const rd_relay_frame *frame) {
     const bool had_streams = pubsub->has_streams;
     pubsub->has_streams = frame->id != 0;
     if (pubsub->has_streams && !had_streams) {
-        link->wait_ms = (uint64_t)link->settings.replay_timeout_ms;
+        const uint64_t wait_ms = (uint64_t)link->settings.replay_timeout_ms;
+        pubsub->holds.more_ms += rd_link_set_wait(link, wait_ms);
     }
     rd_history_keep(&pubsub->history, frame->channel, (frame->flags & RD_RELAY_PATTERN) != 0,
                     rd_relay_get_terms(frame));

@@ -712,6 +712,37 @@ static void test_an_engine_that_is_away(void) {
     finish_all();
 }
 
+/* Replays that begin before this process has read the rules are waited for as long as others. */
+static void test_an_engine_that_is_known_later(void) {
+    char terms[RD_RELAY_TERMS_BYTES];
+    begin_all();
+    client *stream = new_stream(&workers[0]);
+    rd_pubsub *pubsub = &workers[0].pubsub;
+    rd_hub_thread_stop(hub);
+    const uint64_t start_ms = loop.now_ms;
+    subscribe_since(stream, "a", 1);
+    const rd_relay_frame rule = {
+        .type = RD_RELAY_KEEP,
+        .id = 1,
+        .channel = text("a"),
+        .payload = rd_relay_put_terms(terms, &(rd_relay_terms){10, 0, 0}),
+    };
+    pubsub->link->ops->on_rule(pubsub->link, &rule);
+    loop.now_ms = start_ms + RD_REPLAY_WAIT_MS + 1;
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    CHECK_INT(pubsub->replay_timeouts, 0);
+    CHECK_STR(stream->got, "");
+    loop.now_ms = start_ms + (uint64_t)settings.replay_timeout_ms + 1;
+    rd_timer_advance(&loop.timers, loop.now_ms);
+    rd_pubsub_run(pubsub);
+    CHECK_STR(stream->got, "reset:a ");
+    CHECK_INT(pubsub->replay_timeouts, 1);
+    CHECK_INT(rd_hub_thread_start(hub), 0);
+    close_all(stream);
+    settle(&workers[0]);
+    finish_all();
+}
+
 static unsigned close_code;
 
 static void close_and_end(rd_endpoint *endpoint, unsigned code, rd_slice reason) {
@@ -886,6 +917,7 @@ int main(void) {
     test_answers_that_do_not_come();
     test_a_callback_that_does_not_return();
     test_an_engine_that_is_away();
+    test_an_engine_that_is_known_later();
     test_a_hub_that_ends();
     test_any_history();
     return check_summary();
