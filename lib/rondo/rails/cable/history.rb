@@ -126,6 +126,8 @@ module Rondo
         def join(listener, since)
           from = [since, *@listeners.map { |one| one.offset ? one.offset - 1 : one.last }].compact.reject(&:zero?).min
           @listeners << listener
+          return if from.nil? && @listeners.size > 1 # another block would lose what waits for this one
+
           @replay_until = clock + REPLAY if from
           is_there = @socket.client.subscribe(@name, since: from) { |_, message, id| deliver(message, id) }
           return if is_there
