@@ -293,6 +293,16 @@ class PubsubTest < RackCase
     end
   end
 
+  # In the line of a block they take more than they are long.
+  def test_a_replay_to_a_block_that_finds_too_little_room
+    Rondo::PubSub.history("kept", size: 1000)
+    a, b = peers(2, max_pending_bytes: 65_536)
+    assert_equal "500", told(a, "500.times { |number| client.publish('kept', format('%0100d', number)) }")
+    b.say("client.subscribe('kept', since: 0) { |_, message| client.write('last') if message.end_with?('0499') }")
+    assert_equal ["> true", "last"], [b.hear, b.hear].sort
+    assert_equal "1", told(b, "1")
+  end
+
   def test_a_history_of_so_many_bytes
     Rondo::PubSub.history("kept", size: 100, bytes: 1000)
     a, b = peers(2)
