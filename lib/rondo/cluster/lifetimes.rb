@@ -26,6 +26,8 @@ module Rondo
 
     # For the end of the application after the drain, in seconds, before the kernel ends the worker.
     LAST_GRACE = 2
+    # Seconds that a worker has after it was told to stop at once.
+    HURRY = 3
 
     # @param settings [Settings::Resolved]
     def initialize(settings)
@@ -68,7 +70,7 @@ module Rondo
     # @return [Numeric, nil] the seconds it had for what it is doing, if they are over
     def overdue(worker)
       limit = limit_of(worker)
-      limit if limit.positive? && ProcessLoop.now - worker.checked_in > limit
+      limit if limit.positive? && ProcessLoop.now - beginning_of(worker) > limit
     end
 
     # @param worker [WorkerHandle]
@@ -77,14 +79,22 @@ module Rondo
     def overdue_in_words(worker, limit)
       return "it was not ready after #{limit} s" if worker.booting?
 
-      return "it did not end within #{limit} s after it was told to stop" if worker.stopping?
+      return "it did not check in within #{limit} s" unless worker.stopping?
 
-      "it did not check in within #{limit} s"
+      "it did not end within #{limit} s after it was told to stop#{" at once" if worker.hurried}"
     end
 
     private
 
+    # A worker that ends goes on giving signs of life. One that is not forked yet waits behind others.
+    def beginning_of(worker)
+      return worker.checked_in unless worker.stopping? && worker.pid
+
+      worker.hurried || worker.since
+    end
+
     def limit_of(worker)
+      return HURRY if worker.hurried
       return @settings[:worker_shutdown_timeout] + LAST_GRACE if worker.stopping?
 
       @settings[worker.booting? ? :worker_boot_timeout : :worker_timeout]

@@ -37,6 +37,8 @@ module Rondo
     attr_reader :state
     # @return [Float] seconds of the monotonic clock, of the last change and of the last sign of life
     attr_reader :since, :checked_in
+    # @return [Float, nil] when it was first told to end at once
+    attr_reader :hurried
 
     # @param pid [Integer, nil]
     # @param state [Symbol] see {#state}; the others as the readers of the same name
@@ -97,6 +99,7 @@ module Rondo
     # @return [Boolean] false when the worker is gone
     def stop(force: false, ends: false)
       enter(:stopping) unless stopping?
+      @hurried ||= ProcessLoop.now if force
       return @socket.notify(:halt) if force
 
       ends ? @socket.notify(:stop, ends: 1) : @socket.notify(:stop)

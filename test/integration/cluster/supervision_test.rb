@@ -9,6 +9,8 @@ require_relative "cluster_case"
 class ClusterSupervisionTest < ClusterCase
   KILLS = ENV.fetch("RONDO_TEST_KILLS", "3").to_i
   CLIENTS = 4
+  # A sign of life each second.
+  OFTEN = "worker_check_interval 1\n"
 
   def test_a_worker_with_a_request_that_hangs_is_replaced
     write "config/rondo.rb", "hard_request_timeout 2\nworker_check_interval 0.1\nworker_shutdown_timeout 1\n"
@@ -168,6 +170,36 @@ class ClusterSupervisionTest < ClusterCase
     server.stop
     assert_match(/^! Killed Worker 0 \(PID: #{hung}\): it did not end within 3 s after it was told to stop$/, server.log)
     assert_match(/Goodbye/, server.log)
+  end
+
+  def test_a_worker_that_does_not_stop_and_gives_signs_of_life_is_killed
+    write "config/rondo.rb", "worker_shutdown_timeout 1\nbefore_worker_shutdown { sleep }\n#{OFTEN}"
+    server = cluster
+    pids = workers(server)
+    server.stop
+    2.times do |index|
+      assert_match(/^! Killed Worker #{index} \(PID: #{pids[index]}\): it did not end within 3 s after it was told to stop$/, server.log)
+    end
+    assert_match(/Goodbye/, server.log)
+  end
+
+  def test_a_worker_that_does_not_stop_holds_no_phased_restart_up
+    write "config.ru", "at_exit { sleep if $PROGRAM_NAME.include?('worker') && !File.exist?('go') }\n#{APP}"
+    write "config/rondo.rb", "worker_shutdown_timeout 1\n#{OFTEN}"
+    server = cluster
+    restart(server, "USR1", phase: 1)
+    write "go", ""
+    assert server.stop.success?
+  end
+
+  def test_a_second_signal_hurries_a_worker_that_leaves
+    write "config/rondo.rb", "worker_shutdown_timeout 600\nbefore_worker_shutdown { warn 'in its hook'; sleep }\n#{OFTEN}"
+    server = cluster(workers: 1)
+    pid = workers(server).fetch(0)
+    after_signal(server, "TERM", /^in its hook$/)
+    server.signal("TERM")
+    server.wait_for_log(/^! Killed Worker 0 \(PID: #{pid}\): it did not end within 3 s after it was told to stop at once$/)
+    server.wait_for_log(/^- Goodbye!$/)
   end
 
   # ---- molds that hang ----

@@ -4,7 +4,9 @@
 # SPDX-License-Identifier: MIT
 
 require "test_helper"
+require "minitest/mock"
 require "rondo/cluster/lifetimes"
+require "rondo/cluster/worker_handle"
 require "rondo/config/settings"
 
 class LifetimesTest < Minitest::Test
@@ -39,6 +41,75 @@ class LifetimesTest < Minitest::Test
     end
     large = Worker.new(pid: Process.pid, requests: 0, age: 0, limits: { memory: 1 })
     assert_match(/\A\d+ MiB of memory \(pss\)\z/, given.reached(large))
+  end
+
+  # ---- how long it may take to end ----
+
+  # A socket that takes every message.
+  Listening = Class.new { def notify(*, **) = true }
+
+  # Yields a worker that serves, and sets the clock to the seconds that the block passes on.
+  def at_work(pid: 1)
+    now = 1000.0
+    Rondo::ProcessLoop.stub(:now, -> { now }) do
+      worker = Rondo::WorkerHandle.new(index: 0, seat: 0, mold: nil, socket: Listening.new, pid: pid, state: :ready)
+      yield worker, ->(seconds) { now = 1000.0 + seconds }
+    end
+  end
+
+  def test_signs_of_life_and_further_signals_give_a_worker_that_stops_no_more_time
+    given = lifetimes(worker_shutdown_timeout: 30)
+    at_work do |worker, clock|
+      worker.stop
+      [10, 20, 32].each do |seconds|
+        clock.call(seconds)
+        assert_nil given.overdue(worker)
+        worker.check_in
+        worker.stop
+      end
+      clock.call(33)
+      assert_equal 32, given.overdue(worker)
+      assert_equal "it did not end within 32 s after it was told to stop", given.overdue_in_words(worker, 32)
+    end
+  end
+
+  def test_a_worker_that_shall_stop_at_once_has_a_moment
+    given = lifetimes(worker_shutdown_timeout: 600)
+    at_work do |worker, clock|
+      worker.stop
+      [100, 101, 103].each do |seconds|
+        clock.call(seconds)
+        worker.check_in
+        worker.stop(force: true)
+        assert_nil given.overdue(worker)
+      end
+      clock.call(104)
+      assert_equal 3, given.overdue(worker)
+      assert_equal "it did not end within 3 s after it was told to stop at once", given.overdue_in_words(worker, 3)
+    end
+  end
+
+  def test_signs_of_life_of_others_count_for_a_worker_that_is_not_forked_yet
+    given = lifetimes(worker_shutdown_timeout: 30)
+    at_work(pid: nil) do |worker, clock|
+      worker.stop
+      clock.call(20)
+      worker.check_in
+      clock.call(40)
+      assert_nil given.overdue(worker)
+    end
+  end
+
+  def test_signs_of_life_keep_a_worker_that_serves
+    given = lifetimes(worker_timeout: 60)
+    at_work do |worker, clock|
+      clock.call(59)
+      worker.check_in
+      clock.call(118)
+      assert_nil given.overdue(worker)
+      clock.call(120)
+      assert_equal 60, given.overdue(worker)
+    end
   end
 
   def test_memory
