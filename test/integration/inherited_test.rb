@@ -34,8 +34,8 @@ class InheritedSocketsTest < ShellCase
     write "config.ru", SLOW
   end
 
-  def activated(socket, binds: [], args: [])
-    server = Activated.new(nil, binds: binds, args: args, env: BLANK, spawn: { chdir: @folder, 3 => socket.fileno })
+  def activated(socket, binds: [], args: [], env: {})
+    server = Activated.new(nil, binds: binds, args: args, env: BLANK.merge(env), spawn: { chdir: @folder, 3 => socket.fileno })
     @servers << server
     server.wait_for_log(/Use Ctrl-C to stop/)
     server
@@ -203,6 +203,57 @@ class InheritedSocketsTest < ShellCase
     assert_equal "200", request.value.code
     assert server.stop(signal: 0).success?
     refute_match(/Restarting/, server.log)
+  end
+
+  # Clients do not wait for a program that does not come.
+  def test_a_stop_that_wins_over_a_restart_leaves_its_addresses
+    path = File.join(@folder, "s.sock")
+    server = start(binds: ["tcp://127.0.0.1:0", "unix://#{path}"], env: notified)
+    while_a_stop_wins(server, "TERM") do
+      eventually("a closed socket") { refused? { TCPSocket.new("127.0.0.1", server.own_port) } }
+      eventually("no file") { !File.exist?(path) }
+    end
+  end
+
+  def test_a_stop_that_wins_over_a_restart_leaves_files_of_others
+    path = File.join(@folder, "s.sock")
+    UNIXServer.open(path) do |socket|
+      server = activated(socket, binds: ["tcp://127.0.0.1:0"], args: %w[--bind-to-activated-sockets], env: notified)
+      while_a_stop_wins(server, "INT") do
+        eventually("a closed socket") { refused? { TCPSocket.new("127.0.0.1", server.own_port) } }
+      end
+      assert File.socket?(path)
+    end
+  end
+
+  # @return [Hash{String => String}] variables of a server that notifies this test
+  def notified
+    path = File.join(@folder, "notify")
+    @sockets << @notified = Socket.new(:UNIX, :DGRAM)
+    @notified.bind(Addrinfo.unix(path))
+    { "NOTIFY_SOCKET" => path }
+  end
+
+  # Yields while a request is inside that the server waits for.
+  def while_a_stop_wins(server, signal)
+    request = Thread.new { get(server, "/slow") }
+    server.wait_for_log(/slow began/)
+    server.signal("USR2")
+    nil until next_word(@notified) == "RELOADING"
+    server.signal(signal)
+    server.wait_for_log(/Gracefully stopping/)
+    yield
+    write "go", ""
+    assert_equal "200", request.value.code
+    server.wait_for_log(/^- Goodbye!$/)
+    refute_match(/Restarting/, server.log)
+  end
+
+  def refused?
+    yield.close
+    false
+  rescue Errno::ECONNREFUSED
+    true
   end
 
   def test_usr2_may_be_left_alone

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Listening sockets from outside: systemd's (LISTEN_FDS, sd_listen_fds(3)) and those of the process
-# that this one replaced by exec. Also systemd's notifications (sd_notify(3)).
+# that this one replaced by exec, or that it hands on so. Also systemd's notifications (sd_notify(3)).
 # SPDX-License-Identifier: MIT
 
 require "socket"
@@ -304,6 +304,59 @@ module Rondo
     # A socket whose file was removed: no client can find it, so the address is bound again.
     def nameless?(address)
       address[:kind] == :unix && !address[:path].start_with?("@") && !File.socket?(address[:path])
+    end
+  end
+
+  # The listening sockets of one process without workers, from the begin of a restart until the next program has them,
+  # or until a stop has won over the restart. They are open meanwhile, so that clients wait in the kernel's queue. The
+  # threads of signals and of the server use it.
+  # @api private
+  class HandedOn
+    # @param descriptors [Array<Array(String, Integer)>] with their URLs
+    # @param foreign [Array<String>] URLs of those whose files are not ours to remove
+    def initialize(descriptors, foreign)
+      @mutex = Mutex.new
+      @sockets = Inherited.hand_on(descriptors)
+      paths = @sockets.filter_map { |url, io| path_of(io) unless foreign.include?(url) }
+      @files = paths.to_h { |path| [path, stamp_of(path)] }.compact
+    end
+
+    # For the next program. From then on they are not given up any more.
+    # @return [Array<Array(String, IO)>]
+    def take
+      @mutex.synchronize { @sockets.dup.tap { @sockets.clear } }
+    end
+
+    # There is no next program: clients are refused, and the files of Unix sockets are removed.
+    # @return [void]
+    def give_up
+      sockets = take
+      return if sockets.empty?
+
+      sockets.map(&:last).each(&:close)
+      @files.each { |path, stamp| remove(path, stamp) }
+    end
+
+    private
+
+    # @return [String, nil] nil: it has no file
+    def path_of(io)
+      address = BasicSocket.for_fd(io.fileno).tap { |socket| socket.autoclose = false }.local_address
+      address.unix_path if address.unix? && !address.unix_path.start_with?("\0")
+    end
+
+    # Another program may have put another socket in its place.
+    def remove(path, stamp)
+      File.unlink(path) if stamp_of(path) == stamp
+    rescue SystemCallError
+      nil
+    end
+
+    def stamp_of(path)
+      info = File.stat(path)
+      [info.ino, info.mtime]
+    rescue SystemCallError
+      nil
     end
   end
 end

@@ -128,7 +128,7 @@ module Rondo
     # Graceful the first time, at once the second time.
     # @return [void]
     def stop
-      return @restart = false if @restart # the stop continues without the restart
+      return drop_restart if @restart # the stop continues without it
 
       stop_serving unless give_notice { stop_serving(force: false) unless @serving.stopping? }
     end
@@ -152,7 +152,7 @@ module Rondo
     # At once, dropping what is in flight.
     # @return [void]
     def halt
-      @restart = false
+      drop_restart
       stop_serving(force: true)
     end
 
@@ -161,9 +161,8 @@ module Rondo
     def restart
       return if @notice || @serving.stopping?
 
-      # Held open across the stop, so that clients wait in the kernel's queue meanwhile.
       own = @server.descriptors.map { |url, number| [marked(url), number] }
-      @handed_on = Inherited.hand_on([*own, *@fetched&.descriptors])
+      @handed_on = HandedOn.new([*own, *@fetched&.descriptors], @foreign)
       @systemd.restarting
       @server.keep_files
       @restart = true
@@ -195,6 +194,11 @@ module Rondo
     end
 
     private
+
+    def drop_restart
+      @restart = false
+      @handed_on&.give_up
+    end
 
     def stop_serving(force: @serving.stopping?)
       @scoreboard.set(0, :state, Scoreboard::STATES.index(:draining))
@@ -404,10 +408,10 @@ module Rondo
       @fetched&.close
       tickets, kept = TicketKeys.hand_on(@tickets)
       command = Inherited.command_of_restart(@again, @settings[:restart_command])
-      Inherited.exec_again(command, @handed_on, foreign: [*@foreign, *@fetched&.foreign],
-                                                redirects: [*@fetched&.redirects], keep: kept,
-                                                materials: @materials.values,
-                                                more: { **tickets, **@setup.environment_before })
+      Inherited.exec_again(command, @handed_on.take, foreign: [*@foreign, *@fetched&.foreign],
+                                                     redirects: [*@fetched&.redirects], keep: kept,
+                                                     materials: @materials.values,
+                                                     more: { **tickets, **@setup.environment_before })
     end
 
     def call_hooks(name, *arguments)
