@@ -16,7 +16,12 @@ module Rondo
     MOST_CONFIRMED = 32
     # Of the time after which the core answers itself, without knowing what was published.
     SHARE = 0.8
+    # What an engine may raise. A thread that it ended would answer nobody any more.
+    ERRORS = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
     FULL = "#{MOST_CONFIRMED} requests wait for the engine already: publish it again later".freeze
+
+    # The control server has closed its end. An engine raises errors of input and output of its own.
+    class Closed < StandardError; end
 
     # @!attribute id [String] for the answer
     # @!attribute confirm [Float, nil] seconds for the engine
@@ -50,6 +55,7 @@ module Rondo
       @news = ConditionVariable.new
       @requests = {}
       @queue = Thread::Queue.new
+      @threads = {}
     end
 
     # Does not wait.
@@ -101,10 +107,19 @@ module Rondo
       end
     end
 
+    # An engine may have ended the thread that it was called on.
     def start
-      @start ||= { "rondo publish" => method(:work_off), "rondo publications" => method(:watch) }.map do |name, work|
-        Thread.new { work.call }.tap { |thread| thread.name = name }
+      { "rondo publish" => method(:work_off), "rondo publications" => method(:watch) }.each do |name, work|
+        next if @threads[name]&.alive?
+
+        @threads[name] = Thread.new { work.call }.tap { |thread| thread.name = name }
       end
+    end
+
+    def to_other_side
+      yield
+    rescue IOError, SystemCallError
+      raise Closed
     end
 
     # ---- the thread that publishes ----
@@ -113,8 +128,8 @@ module Rondo
       while (request = @queue.pop)
         publish(request)
       end
-    rescue IOError, SystemCallError
-      nil # closed from the other side
+    rescue Closed
+      nil
     end
 
     # Whatever an engine raises, the next one is published.
@@ -124,9 +139,9 @@ module Rondo
       given(request)
     rescue Publication::Refused => e
       answer(request) { @publication.refusal(400, e.message) }
-    rescue IOError, SystemCallError
+    rescue Closed
       raise
-    rescue StandardError, NotImplementedError => e
+    rescue *ERRORS => e
       @log.error "! control server: publish: #{e.message} (#{e.class})"
       answer(request) { @publication.report(request.results, 500, "publish: #{e.class}") }
     end
@@ -135,7 +150,7 @@ module Rondo
     def messages_of(request)
       return unless waits?(request)
 
-      body = @fetch.call(request.id.to_i) or return forget(request)
+      body = to_other_side { @fetch.call(request.id.to_i) } or return forget(request)
       @publication.parse(body).tap do |messages|
         @mutex.synchronize { request.results = Array.new(messages.size, false) }
       end
@@ -200,8 +215,8 @@ module Rondo
 
     def watch
       requests_of_now.each { |request| answer(request) { report(request) } } until @ended
-    rescue IOError, SystemCallError
-      nil # closed from the other side
+    rescue Closed
+      nil
     end
 
     # Waits for one that is complete, or whose time is up.
@@ -239,7 +254,7 @@ module Rondo
       return unless status
 
       drop(owed)
-      @reply.call(request.id, status, text)
+      to_other_side { @reply.call(request.id, status, text) }
     end
 
     # An answer that comes later is for nobody.

@@ -19,7 +19,7 @@ class PublicationsTest < Minitest::Test
   # An engine that takes as many messages as it has room for, and is told when to answer.
   class Engine < Rondo::PubSub::Engine
     attr_reader :taken, :blocks
-    attr_accessor :room, :fails, :gate
+    attr_accessor :room, :fails, :gate, :raises
 
     def initialize
       super
@@ -30,6 +30,7 @@ class PublicationsTest < Minitest::Test
 
     def publish(channel, message, &block)
       gate&.pop
+      raises&.call
       raise "broken" if fails && @taken.size == fails
       return false if @taken.size >= room
 
@@ -40,7 +41,9 @@ class PublicationsTest < Minitest::Test
   end
 
   class Confirming < Engine
-    def confirms? = true
+    attr_accessor :when_asked
+
+    def confirms? = when_asked.nil? || when_asked.call
   end
 
   def setup
@@ -92,6 +95,40 @@ class PublicationsTest < Minitest::Test
     @engine.fails = nil
     ask("2", 1)
     assert_equal 200, answer[1]
+  end
+
+  # What the thread that publishes must outlive.
+  [LoadError, NotImplementedError, SystemStackError, NoMemoryError].each do |error|
+    define_method("test_an_engine_that_raises_#{error}") do
+      @engine.raises = -> { raise error, "on purpose" }
+      ask("1", 2)
+      assert_equal ["1", 500, 0, [nil, false]], short(answer)
+      assert_match(/control server: publish: on purpose \(#{error}\)/, @log.string)
+      @engine.raises = nil
+      ask("2", 1)
+      assert_equal ["2", 200], answer.first(2)
+    end
+  end
+
+  # These are not the control server's.
+  [IOError, Errno::EPIPE].each do |error|
+    define_method("test_an_engine_whose_confirms_raises_#{error.name.tr(":", "_")}") do
+      @engine.when_asked = -> { raise error, "on purpose" }
+      ask("1", 1, 30.0)
+      assert_equal ["1", 500, 0, [nil]], short(answer)
+      ask("2", 1)
+      assert_equal ["2", 200], answer.first(2)
+    end
+  end
+
+  def test_an_engine_that_ends_the_thread
+    hasty = publications(SHORT)
+    @engine.raises = -> { Thread.exit }
+    ask("1", 1, to: hasty)
+    assert_equal ["1", 504, 0, [nil]], short(answer)
+    @engine.raises = nil
+    ask("2", 1, to: hasty)
+    assert_equal ["2", 200], answer.first(2)
   end
 
   # Of the first one nobody knows, the others are not published later.
