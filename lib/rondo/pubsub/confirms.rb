@@ -58,11 +58,14 @@ module Rondo
         option
       end
 
+      # The master keeps its process id over exec, and answers of before may still come. So tokens begin anywhere, also
+      # where the application has called srand.
       # @param slow [Numeric] seconds after which a block delays no other one any more
-      def initialize(slow: Blocks::SLOW)
+      # @param last [Integer] the token before the first one
+      def initialize(slow: Blocks::SLOW, last: Random.urandom(4).unpack1("N"))
         @mutex = Mutex.new
         @pid = Process.pid
-        @last = 0
+        @last = last
         @waits = {}
         @clock = ConditionVariable.new
         @blocks = Blocks.new(@mutex, @clock, slow)

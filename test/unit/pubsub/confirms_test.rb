@@ -57,6 +57,26 @@ class ConfirmsTest < Minitest::Test
     assert_equal 2, @confirms.await(second)
   end
 
+  # The program that a master becomes by exec has its process id.
+  def test_an_answer_to_the_program_before_is_for_nobody
+    before = Array.new(2) { srand(1) && Confirms.new.add(PATIENCE, nil) }
+    now = Confirms.new
+    wait = now.add(PATIENCE, nil)
+    before.each { |one| now.resolve(one.token, 1) }
+    assert_nil wait.result
+    refute_equal(*before.map(&:token))
+  ensure
+    srand
+  end
+
+  def test_tokens_go_round_and_keep_their_width
+    confirms = Confirms.new(last: 0xffff_fffd)
+    waits = Array.new(4) { confirms.add(PATIENCE, nil) }
+    assert_equal [0xffff_fffe, 0xffff_ffff, 0, 1], waits.map(&:token)
+    waits.each { |wait| assert_equal [Process.pid, wait.token], Confirms.read_note(confirms.note(wait)) }
+    assert_equal [16], waits.map { |wait| confirms.note(wait).bytesize }.uniq
+  end
+
   def test_no_answer_in_time_is_false
     wait = @confirms.add(0, nil)
     refute @confirms.await(wait)
