@@ -70,13 +70,16 @@ module Rondo
       @queue << request
     end
 
+    # Nothing more is begun, not even the rest of a request.
     # @return [void]
     def close
       @queue.close
-      @mutex.synchronize do
+      owed = @mutex.synchronize do
         @ended = true
         @news.signal
+        @requests.each_value.flat_map { |request| request.owed.values }.tap { @requests.clear }
       end
+      drop(owed)
     end
 
     # The engine has answered. Any thread.

@@ -131,6 +131,20 @@ class PublicationsTest < Minitest::Test
     assert_equal ["2", 200], answer.first(2)
   end
 
+  def test_what_was_not_begun_at_the_end_is_not_published
+    before = Thread.list
+    @engine.gate = Thread::Queue.new
+    ask("1", 3, 30.0)
+    ask("2", 1)
+    Thread.pass until @engine.gate.num_waiting == 1
+    @publications.close
+    4.times { @engine.gate << true }
+    (Thread.list - before).select { |thread| thread.name.to_s.start_with?("rondo publi") }.each { |thread| assert thread.join(PATIENCE) }
+    assert_equal 1, @engine.taken.size
+    assert_empty @answers
+    assert_equal 0, Rondo::PubSub.confirms.instance_variable_get(:@waits).size
+  end
+
   # Of the first one nobody knows, the others are not published later.
   def test_an_engine_that_is_stuck
     @engine.gate = Thread::Queue.new
