@@ -26,7 +26,8 @@ module Rondo
       def add(client, due)
         @mutex.synchronize do
           begin_anew unless @pid == Process.pid
-          @timer ||= Rondo.run_every(INTERVAL_MS) { end_due }
+          # A server that stopped has ended its timers; this process may have another one.
+          @timer = Rondo.run_every(INTERVAL_MS) { end_due } if @timer.nil? || @timer.over?
           (@clients[due.to_i] ||= {}.compare_by_identity)[client] = true
         end
       rescue TaskLimitError
