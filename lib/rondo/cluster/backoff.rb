@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
-# How long the master waits before it starts a process again that ends again and again.
+# How long the master waits before it starts a process again that ends again and again. And the ends of workers that
+# nobody has asked for, a part of the supervisor (supervisor.rb): what the log says of them, how long their slot waits,
+# and when they count against their generation.
 # SPDX-License-Identifier: MIT
 
 require "rondo/process/process_loop"
@@ -37,6 +39,43 @@ module Rondo
     # @return [void]
     def reset
       @count = 0
+    end
+  end
+
+  # Workers that crash, or that cannot boot.
+  # @api private
+  module Failures
+    # Seconds until the next try after so many ends in a row. After a worker that lived longer than STABLE the first
+    # delay comes again.
+    DELAYS = [0, 1, 2, 4, 8, 16, 30].freeze
+    STABLE = 30
+    # Workers of a generation that end unexplained before they are ready until it counts as failed.
+    LOST = 3
+
+    private
+
+    def explain(worker)
+      return if worker.stopping? || @stopping
+
+      worker.booting? ? failed_to_boot(worker) : crashed(worker)
+    end
+
+    def crashed(worker)
+      @places[worker.index].backoff.reset if worker.age > STABLE
+      @log.error "! #{worker} #{worker.end_in_words}#{wait_before_next(worker)}"
+    end
+
+    def wait_before_next(worker)
+      delay = @places[worker.index].backoff.failed
+      delay.zero? ? "" : "; the next one starts in #{delay} s"
+    end
+
+    def failed_to_boot(worker)
+      worker.mold.lost += 1
+      reason = worker.failure || "#{worker} #{worker.end_in_words} before it was ready"
+      wait = wait_before_next(worker)
+      refused = (worker.failure || worker.mold.lost >= LOST) && @generations.worker_failed(worker.mold, reason)
+      @log.error "! #{worker} cannot boot: #{reason}#{wait}" unless refused
     end
   end
 end

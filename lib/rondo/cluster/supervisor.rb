@@ -16,15 +16,10 @@ module Rondo
   # Keeps one worker in each slot.
   # @api private
   class Supervisor
+    include Failures
+
     # The state of a slot besides its worker: when it may start again, and the sibling that listens there.
     Place = Struct.new(:backoff, :covered)
-
-    # Seconds until the next try after so many ends in a row. After a worker that lived longer than STABLE the first
-    # delay comes again.
-    DELAYS = [0, 1, 2, 4, 8, 16, 30].freeze
-    STABLE = 30
-    # Workers of a generation that end unexplained before they are ready until it counts as failed.
-    LOST = 3
 
     # @return [Array<WorkerHandle>] all workers, including those that are ending
     attr_reader :workers
@@ -402,22 +397,6 @@ module Rondo
       notify_all(:retire, sockets: inodes.join(" "))
     end
 
-    def explain(worker)
-      return if worker.stopping? || @stopping
-
-      worker.booting? ? failed_to_boot(worker) : crashed(worker)
-    end
-
-    def crashed(worker)
-      @places[worker.index].backoff.reset if worker.age > STABLE
-      @log.error "! #{worker} #{worker.end_in_words}#{wait_before_next(worker)}"
-    end
-
-    def wait_before_next(worker)
-      delay = @places[worker.index].backoff.failed
-      delay.zero? ? "" : "; the next one starts in #{delay} s"
-    end
-
     # While a slot has no worker for long, a sibling listens there as well.
     def cover(index)
       place = @places[index]
@@ -429,14 +408,6 @@ module Rondo
 
     def notify_cover(worker, ios)
       notify_with_secrets(worker.socket, :cover, ios, ios) if worker&.socket
-    end
-
-    def failed_to_boot(worker)
-      worker.mold.lost += 1
-      reason = worker.failure || "#{worker} #{worker.end_in_words} before it was ready"
-      wait = wait_before_next(worker)
-      refused = (worker.failure || worker.mold.lost >= LOST) && @generations.worker_failed(worker.mold, reason)
-      @log.error "! #{worker} cannot boot: #{reason}#{wait}" unless refused
     end
   end
 end
