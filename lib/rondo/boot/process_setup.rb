@@ -121,6 +121,14 @@ module Rondo
       raise Error, "cannot make the memory that processes share: #{SystemCallError.new(nil, e.errno).message}"
     end
 
+    # In a handler: what the signal does where there is none.
+    # @param signal [String]
+    # @return [void]
+    def self.end_by(signal)
+      trap(signal, "DEFAULT")
+      Process.kill(signal, Process.pid)
+    end
+
     # For the log: where every Ruby thread is.
     # @param title [String] its first line
     # @return [String]

@@ -37,7 +37,8 @@ module Rondo
     PART = 3.0
     # Seconds that a hook may take when one before has not returned in time.
     IMPATIENT = 1
-    # Signals that a plugin sends to its own process to stop the server.
+    # Signals that a plugin sends to its own process to stop the server. TERM may also come from who ends all processes
+    # of the server, one by one.
     STOPPING = %w[INT TERM].freeze
 
     # What a mold gets from the master.
@@ -136,7 +137,7 @@ module Rondo
 
     def start_plugins
       PumaLibrary.describe(@configuration, cluster: true)
-      trap_stopping if hooks_on_request.any? || @configuration.plugins.any?
+      trap_stopping(hooks_on_request.any? || @configuration.plugins.any? ? STOPPING : %w[TERM])
       return if @configuration.plugins.empty?
 
       note_control(@socket.receive) if @link.introduced
@@ -158,14 +159,14 @@ module Rondo
 
     # A terminal and systemd send these to all processes of the server: hooks and plugins have things to do after that.
     # With plugins the master has to know whether it has got the signal itself. What they fork has it as it had before.
-    def trap_stopping
+    # A worker that begins ignores it until it has a handler of its own.
+    def trap_stopping(names)
       mold = Process.pid
-      STOPPING.each do |name|
+      names.each do |name|
         trap(name) do
           next @plugins && @socket.notify(:asks, verb: :interrupt) if Process.pid == mold
 
-          trap(name, "DEFAULT")
-          Process.kill(name, Process.pid)
+          ProcessSetup.end_by(name) unless @forks_worker
         end
       end
     end
@@ -293,13 +294,20 @@ module Rondo
       note_board(message.ios[1], message)
       @hooks.call(:before_worker_fork, index)
       ForkSafety.disconnect(@log)
-      pid = fork { between(message) }
+      pid = fork_between(message)
       message.ios.each(&:close)
       wait_for(pid)
       @hooks.try(:after_worker_fork, index)
     rescue ConfigurationError, SystemCallError, IOError => e
       message.ios.each { |io| io.close unless io.closed? }
       @socket.notify(:not_forked, index: index, seat: message.number(:seat), message: e.message)
+    end
+
+    def fork_between(message)
+      @forks_worker = true
+      fork { between(message) }
+    ensure
+      @forks_worker = false
     end
 
     # The application may have reaped it.

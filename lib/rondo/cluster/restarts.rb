@@ -10,6 +10,18 @@ module Rondo
   class Cluster
     # The restarts of a {Cluster}, and the notice before its stop.
     module Restarts
+      # Somebody has sent it TERM. If this process has got that, too, it handles it first, and its own order counts.
+      # @param worker [WorkerHandle]
+      # @return [void]
+      def worker_asks(worker)
+        @loop.post do
+          next if leaving?
+
+          @supervisor.replace(worker, "TERM")
+          @supervisor.reconcile
+        end
+      end
+
       private
 
       # From now on the server is not ready, and accepts connections for a while.

@@ -81,6 +81,17 @@ module Rondo
       reconcile
     end
 
+    # When others have been replaced, and it serves: {#reconcile} begins with it.
+    # @param worker [WorkerHandle]
+    # @param reason [String]
+    # @return [void]
+    def replace(worker, reason)
+      return if worker.worn_out || worker.stopping? || worker.ended?
+
+      worker.worn_out = reason
+      @log.say "- Replacing #{worker}: #{reason}"
+    end
+
     # @return [Boolean] whether a worker serves that shall be replaced
     def replacing?
       serving.any?(&:worn_out)
@@ -192,6 +203,8 @@ module Rondo
       when :ready then ready(worker)
       when :alive then alive(worker, message)
       when :failed then worker.failure = message[:message]
+      when :term then @cluster.worker_asks(worker)
+      when :leaves then leaves(worker)
       end
     end
 
@@ -202,6 +215,15 @@ module Rondo
       edition = message[:edition]
       show_certificates([worker]) if edition && @slots.edition && edition != @slots.edition && !worker.stopping?
       @cluster.worker_alive(worker) if worker.ready?
+    end
+
+    # It has begun to stop by itself.
+    def leaves(worker)
+      return if worker.stopping?
+
+      @log.say "- #{worker} stops: TERM"
+      stop_worker(worker)
+      reconcile
     end
 
     def ready(worker)
@@ -292,7 +314,9 @@ module Rondo
       retire_replaced
       return if @workers.any? { |worker| worker.booting? || worker.stopping? }
 
-      worker = outdated.min_by(&:index) || serving.find(&:worn_out) or return
+      worker = outdated.min_by(&:index) || serving.find { |each| each.worn_out && @places[each.index].backoff.over? }
+      return unless worker
+
       fork_worker(worker.index)
     end
 
@@ -309,8 +333,7 @@ module Rondo
         next if worker.worn_out || @stopping
 
         reason = @lifetimes.hung_request(worker, @board) || @lifetimes.reached(worker) or next
-        worker.worn_out = reason
-        @log.say "- Replacing #{worker}: #{reason}"
+        replace(worker, reason)
       end
       reconcile
     end

@@ -108,12 +108,30 @@ module Rondo
     # Ctrl-C goes to the whole group of processes: the master answers it.
     def trap_signals
       trap(ALONE) { (@is_alone = true) && Thread.new { stop } }
-      trap("TERM") { Thread.new { stop } }
+      trap_term
       trap("HUP") { Thread.new { reopen_logs } }
       (%w[INT USR1 USR2 TTIN TTOU] & Signal.list.keys).each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
       %w[CLD QUIT].each { |name| trap(name, "DEFAULT") }
       log_backtraces = proc { Thread.new { @log.error backtraces } }
       (%w[INFO PWR] & Signal.list.keys).each { |name| trap(name, &log_backtraces) }
+    end
+
+    # What the application forks has it as it had before, and says nothing to the master.
+    def trap_term
+      worker = Process.pid
+      trap("TERM") do
+        next ProcessSetup.end_by("TERM") unless Process.pid == worker
+
+        kind = @termed ? :leaves : :term
+        @termed = true
+        Thread.new { ask_to_leave(kind) }
+      end
+    end
+
+    # The first time the master decides: it may have got the signal, too, or it has another worker ready first. Who
+    # sends it again does not wait for that.
+    def ask_to_leave(kind)
+      stop unless @socket.notify(kind) && kind == :term
     end
 
     def boot

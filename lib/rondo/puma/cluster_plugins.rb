@@ -22,7 +22,7 @@ module Rondo
       when "halt" then stop_now(force: true)
       when "restart" then restart_now
       when "phased_restart" then phased_restart_now
-      when "interrupt" then @loop.after(OWN_SIGNAL) { stop_now unless @stopping }
+      when "interrupt" then @loop.after(OWN_SIGNAL) { stop_now unless leaving? }
       end
     end
 

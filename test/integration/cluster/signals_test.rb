@@ -9,6 +9,9 @@ require "support/notify_socket"
 class ClusterSignalsTest < ClusterCase
   ENDS = "before_worker_shutdown { |index| warn \"end of \#{index}\" }\nafter_stopped { warn 'stopped' }\n"
 
+  # A worker boots when there is no file "hold".
+  HELD = "before_worker_boot { warn \"boots: \#{Process.pid}\"; IO.select(nil, nil, nil, 0.01) while File.exist?('hold') }\n"
+
   # ---- stopping ----
 
   def test_int_quit_and_term
@@ -183,6 +186,148 @@ class ClusterSignalsTest < ClusterCase
     assert_equal 2, workers(server).size
   end
 
+  # Nobody but the only worker accepts connections until the next one does.
+  def test_a_worker_that_gets_term_serves_until_another_one_does
+    server, old = held(1)
+    term(server, old)
+    3.times { assert_equal old.to_s, get(server).body }
+    let_boot
+    wait_for_end_of(old)
+    assert_equal workers(server).fetch(0).to_s, get(server).body
+    assert_nothing_failed server
+  end
+
+  def test_nobody_waits_for_a_worker_that_gets_term
+    server, *old = held(3)
+    load = load_on(server, clients: 8)
+    old.each { |pid| term(server, pid) }
+    load.more(100)
+    let_boot
+    wait_for_end_of(*old)
+    load.more(100)
+    assert_empty load.stop
+    assert_equal [0, 1, 2], workers(server).keys.sort
+    assert_nothing_failed server
+  end
+
+  def test_the_second_term_of_a_worker_does_not_wait_for_another_one
+    server, old = held(1)
+    answer = in_flight(server)
+    term(server, old)
+    term(server, old, /^- Worker 0 \(PID: #{old}\) stops: TERM$/)
+    write "go", ""
+    assert_equal old.to_s, answer.value.body
+    wait_for_end_of(old)
+    let_boot
+    wait_for_workers(server, 2)
+    assert_nothing_failed server
+  end
+
+  # It is in a hook, and serves nobody yet.
+  def test_a_worker_that_gets_term_while_it_boots
+    write "hold", ""
+    write "config/rondo.rb", HELD
+    server = start("-w", "1")
+    first = server.wait_for_log(/^boots: (\d+)$/)[1].to_i
+    term(server, first)
+    let_boot
+    wait_for_workers(server, 2)
+    wait_for_end_of(first)
+    assert_nothing_failed server
+  end
+
+  def test_a_worker_that_gets_term_twice_while_it_boots
+    write "hold", ""
+    write "config/rondo.rb", HELD
+    server = start("-w", "1")
+    first = server.wait_for_log(/^boots: (\d+)$/)[1].to_i
+    term(server, first)
+    term(server, first, /^- Worker 0 \(PID: #{first}\) stops: TERM$/)
+    server.wait_for_log(/^boots: (?!#{first}$)/)
+    let_boot
+    wait_for_workers(server, 1)
+    assert_nothing_failed server
+  end
+
+  # They are of the code before, and after USR2 of another master. Each of them has one successor.
+  %w[USR1 USR2].each do |signal|
+    define_method("test_workers_that_get_term_while_#{signal}_replaces_them") do
+      server, *old = held(2)
+      from = server.log.bytesize
+      after_signal(server, signal, /^boots: /)
+      old.each { |pid| term(server, pid) }
+      let_boot
+      wait_for_workers(server, 2, phase: 1, from: from)
+      wait_for_end_of(*old)
+      assert_equal 2, server.log.byteslice(from..).scan(BOOTED).size
+      assert_nothing_failed server
+    end
+  end
+
+  def test_the_next_worker_gets_term_while_a_phased_restart_boots_it
+    server, old = held(1)
+    from = server.log.bytesize
+    server.signal("USR1")
+    boots = server.wait_for_log(/^boots: (\d+)$/, from: from)[1].to_i
+    term(server, boots)
+    let_boot
+    wait_for_workers(server, 2, phase: 1, from: from)
+    wait_for_end_of(old, boots)
+    assert_equal workers(server).fetch(0).to_s, get(server).body
+    assert_nothing_failed server
+  end
+
+  def test_a_worker_needs_no_master_that_answers_to_end
+    server = cluster(workers: 1)
+    old = workers(server).fetch(0)
+    halt(server.pid)
+    eventually("its end") { (Process.kill("TERM", old) && false) || !alive?(old) }
+    server.signal("CONT")
+    wait_for_workers(server, 2)
+    assert_nothing_failed server
+  end
+
+  # As who ends all processes of a server does it.
+  def test_a_term_for_the_whole_group_before_the_stop_begins
+    write "config/rondo.rb", "drain_delay 600\nbefore_worker_drain { |index| warn \"drains: \#{index}\" }\n"
+    server = cluster
+    all = [mold(server), *workers(server).values]
+    Process.kill("-TERM", server.pid)
+    server.wait_for_log(/^- Not ready any more/)
+    load = load_on(server, clients: 8)
+    load.more(200)
+    assert_empty load.stop
+    assert_equal all, [mold(server), *workers(server).values]
+    assert_equal Signal.list["TERM"], server.stop(signal: "TERM").termsig
+    assert_match(/^- Gracefully.*^drains: \d\n(?:.*\n)*drains: \d$/m, server.log)
+    assert_equal 2, server.log.scan(/^drains/).size
+    refute_match(/^! The mold|^- Replacing|^drains.*^- Gracefully/m, server.log)
+  end
+
+  def test_a_mold_minds_no_term
+    server = cluster
+    mold = mold(server)
+    Process.kill("TERM", mold)
+    Process.kill("KILL", workers(server).fetch(0))
+    wait_for_workers(server, 3)
+    assert_equal mold, mold(server)
+    refute_match(/^! The mold/, server.log)
+    assert server.stop.success?
+  end
+
+  # The signal is for itself alone.
+  def test_a_child_of_the_application_that_gets_term
+    write "config.ru", "run ->(_) { [200, {}, [fork { sleep }.to_s]] }\n"
+    server = cluster
+    child = get(server).body.to_i
+    Process.kill("TERM", child)
+    wait_for_end_of(child)
+    assert server.stop.success?
+    refute_match(/^- Replacing/, server.log)
+  ensure
+    Process.kill("KILL", child) if child && alive?(child)
+  end
+
   def test_workers_mind_no_signals_of_the_master
     server = cluster
     pids = workers(server).values
@@ -210,6 +355,31 @@ class ClusterSignalsTest < ClusterCase
   end
 
   private
+
+  # @return [Array(Server, *Integer)] with its workers; those that come after them wait for {#let_boot}
+  def held(count)
+    write "config/rondo.rb", HELD
+    server = cluster(workers: count)
+    write "hold", ""
+    [server, *workers(server).values]
+  end
+
+  def let_boot
+    File.delete(File.join(@folder, "hold"))
+  end
+
+  # Returns when the master knows.
+  def term(server, pid, line = /^- Replacing Worker \d \(PID: #{pid}\): TERM$/)
+    from = server.log.bytesize
+    Process.kill("TERM", pid)
+    server.wait_for_log(line, from: from)
+  end
+
+  # No end of a worker counts as a crash, and nothing waits after it.
+  def assert_nothing_failed(server)
+    assert server.stop.success?
+    refute_match(/^! /, server.log)
+  end
 
   # Returns when the worker of that slot, which is the one to end, has gone.
   def one_less(server, index)

@@ -207,6 +207,22 @@ class SupervisorTest < Minitest::Test
     assert_equal [0, 1, 2, 4, 8, 16, 30, 30], waits.map(&:round)
   end
 
+  # It goes on serving. Seconds until each try.
+  def test_a_worker_whose_successor_cannot_boot
+    booted(1)
+    @supervisor.replace(@supervisor.workers.first, "TERM")
+    waits = Array.new(5) do |number|
+      before = @cluster.now
+      @cluster.now += 0.5 until (@supervisor.reconcile || true) && @cluster.happened.include?("fork 0")
+      @cluster.workers.last.notify(:hello, pid: 10_010 + number)
+      @supervisor.receive_from_all
+      @supervisor.ended(10_010 + number, nil)
+      @cluster.now - before
+    end
+    assert_equal [0, 0, 1, 2, 4], waits.map(&:round)
+    assert_equal [true], @supervisor.workers.map(&:ready?)
+  end
+
   def test_a_sibling_serves_a_slot_that_waits
     booted
     @supervisor.ended(10_001, nil)

@@ -46,4 +46,17 @@ class ClusterPluginsPartTest < Minitest::Test
     assert_equal [:control, "unix:///c", "t"], [message.kind, message[:url], message[:token]]
     assert_equal "", told { |master, mold| master.introduce(mold) }[:url].to_s
   end
+
+  # A mold has got a signal. If the master has got it, too, its stop begins later, and this is no second signal.
+  def test_a_signal_that_a_mold_has_got_as_well
+    [[true, []], [false, [:stop]]].each do |leaving, done|
+      master = Master.new([], nil)
+      happened = []
+      master.instance_variable_set(:@loop, Class.new { def after(_seconds) = yield }.new)
+      master.define_singleton_method(:leaving?) { leaving }
+      master.define_singleton_method(:stop_now) { happened << :stop }
+      master.asked("interrupt")
+      assert_equal done, happened
+    end
+  end
 end
