@@ -259,18 +259,21 @@ module Rondo
         built_in?(engine) || (engine.respond_to?(:confirms?) && engine.confirms?)
       end
 
+      # Whatever is raised, nobody waits any more.
       def hand_with(engine, wait, channel, text)
-        if engine.equal?(MASTER)
-          note = confirms.note(wait)
-          publish_to(:confirm, channel, text.encoding == Encoding::UTF_8 ? note + text : note.b << text.b)
-        elsif built_in?(engine)
-          engine.publish(channel, text).tap { |done| confirms.resolve(wait.token, true) if done }
-        else
-          hand(engine, channel, text) { |result| confirms.resolve(wait.token, result) }
-        end
-      rescue StandardError
-        drop(wait)
-        raise
+        is_over = false
+        result = if engine.equal?(MASTER)
+                   note = confirms.note(wait)
+                   publish_to(:confirm, channel, text.encoding == Encoding::UTF_8 ? note + text : note.b << text.b)
+                 elsif built_in?(engine)
+                   engine.publish(channel, text).tap { |done| confirms.resolve(wait.token, true) if done }
+                 else
+                   hand(engine, channel, text) { |answer| confirms.resolve(wait.token, answer) }
+                 end
+        is_over = true
+        result
+      ensure
+        drop(wait) unless is_over
       end
 
       # @return [false]

@@ -163,6 +163,18 @@ class ConfirmsTest < Minitest::Test
     assert_raises(ArgumentError) { Rondo.publish("c", "m", wrong: 1) }
   end
 
+  # It is no StandardError. Nobody waits for an answer then.
+  def test_an_engine_that_cannot_be_loaded_leaves_nobody_waiting
+    engine = Class.new(Rondo::PubSub::Engine) do
+      def confirms? = true
+      def publish(*) = raise(LoadError, "no such library")
+    end.new
+    confirms = Rondo::PubSub.confirms
+    before = confirms.instance_variable_get(:@waits).size
+    assert_raises(LoadError) { Rondo.publish("c", "m", engine, confirm: 1) }
+    assert_equal before, confirms.instance_variable_get(:@waits).size
+  end
+
   # A Hash without braces was a message before there were options, and still is.
   def test_a_hash_without_braces_is_a_message
     engine = Class.new do
