@@ -19,10 +19,6 @@ static rd_map *map_of(rd_changes *changes, bool is_pattern) {
     return is_pattern ? &changes->patterns : &changes->names;
 }
 
-bool rd_changes_has(const rd_changes *changes, rd_slice name, bool is_pattern) {
-    return rd_map_find(is_pattern ? &changes->patterns : &changes->names, name) != NULL;
-}
-
 void rd_changes_remove(rd_changes *changes, rd_change *change) {
     rd_map_remove(map_of(changes, change->is_pattern), &change->in_map);
     rd_list_unlink(&change->in_all);
@@ -41,9 +37,13 @@ void rd_changes_clear(rd_changes *changes) {
     rd_map_clear(&changes->patterns);
 }
 
-static rd_change *find(rd_changes *changes, rd_slice name, bool is_pattern) {
-    rd_map_node *node = rd_map_find(map_of(changes, is_pattern), name);
+static rd_change *find(const rd_changes *changes, rd_slice name, bool is_pattern) {
+    rd_map_node *node = rd_map_find(is_pattern ? &changes->patterns : &changes->names, name);
     return node == NULL ? NULL : RD_CONTAINER(node, rd_change, in_map);
+}
+
+bool rd_changes_has(const rd_changes *changes, rd_slice name, bool is_pattern) {
+    return find(changes, name, is_pattern) != NULL;
 }
 
 static rd_change *add(rd_changes *changes, rd_slice name, bool is_pattern, bool is_wanted) {

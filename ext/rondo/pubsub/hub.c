@@ -189,16 +189,14 @@ void rd_hub_leave(rd_hub *hub, rd_hub_link *link) {
     rd_hub_end_interests(hub, link);
 }
 
-static int take_engine_id(rd_hub *hub, uint64_t id) {
-    if (hub->engine_id < id) hub->engine_id = id;
-    return 0;
-}
-
 int rd_hub_receive(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *frame) {
     if (link->kind == RD_HUB_STREAMS) {
         if (frame->type == RD_RELAY_REPLAY_BEGIN) return rd_hub_load_begin(hub, frame);
         if (frame->type == RD_RELAY_REPLAY_END) return rd_hub_load_end(hub);
-        if (frame->type == RD_RELAY_SAVED_ENGINE) return take_engine_id(hub, frame->id);
+        if (frame->type == RD_RELAY_SAVED_ENGINE) {
+            rd_hub_see_id(hub, frame->id);
+            return 0;
+        }
     }
     if (frame->type != RD_RELAY_PUBLISH && rd_hub_is_engine(link->kind)) return RD_ERR_RELAY_TYPE;
     switch (frame->type) {

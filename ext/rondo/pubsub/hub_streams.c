@@ -54,7 +54,7 @@ static void take_gap(rd_hub *hub, const rd_relay_frame *from) {
 }
 
 void rd_hub_take_kept(rd_hub *hub, const rd_relay_frame *from) {
-    if (hub->engine_id < from->id) hub->engine_id = from->id;
+    rd_hub_see_id(hub, from->id);
     if (from->flags & RD_RELAY_GAP) {
         take_gap(hub, from);
         return;
@@ -93,7 +93,7 @@ int rd_hub_load_end(rd_hub *hub) {
     rd_hub_topic *loaded = hub->loading;
     hub->loading = NULL;
     if (loaded == NULL) return 0;
-    if (hub->engine_id < loaded->known) hub->engine_id = loaded->known;
+    rd_hub_see_id(hub, loaded->known);
     loaded->asked = 0;
     loaded->loads++;
     rd_hub_recall(hub, loaded);

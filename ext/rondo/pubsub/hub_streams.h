@@ -12,6 +12,11 @@
  * an engine that wants to know. */
 void rd_hub_tell_rules(rd_hub *hub);
 
+/* All that is followed has come here up to this id. */
+static inline void rd_hub_see_id(rd_hub *hub, uint64_t id) {
+    if (hub->engine_id < id) hub->engine_id = id;
+}
+
 /* A message of the engine that has an id, or the notice of a gap. */
 void rd_hub_take_kept(rd_hub *hub, const rd_relay_frame *from);
 

@@ -10,27 +10,30 @@
 #include "pubsub/hub_interests.h"
 #include "pubsub/hub_offer.h"
 
-static bool is_waiting(const rd_hub *hub) {
-    return rd_buffer_len(&hub->returned) + rd_buffer_len(&hub->unclaimed) > 0;
+static size_t waiting_bytes(const rd_hub *hub) {
+    return rd_buffer_len(&hub->returned) + rd_buffer_len(&hub->unclaimed);
 }
 
-/* What a message is to an engine. The rule may be another one than when it was published. */
+static rd_relay_frame frame_that_waits(const rd_relay_frame *from) {
+    return (rd_relay_frame){.type = RD_RELAY_PUBLISH,
+                            .flags = from->flags & (RD_RELAY_TEXT | RD_RELAY_CONFIRM),
+                            .channel = from->channel,
+                            .payload = from->payload};
+}
+
+/* With the rule of the moment in which it leaves. */
 static rd_relay_frame frame_for_engine(const rd_hub *hub, const rd_relay_frame *from) {
-    return (rd_relay_frame){
-        .type = RD_RELAY_PUBLISH,
-        .flags = from->flags & (RD_RELAY_TEXT | RD_RELAY_CONFIRM),
-        .id = hub->has_streams ? rd_history_rule_number(&hub->history, from->channel) : 0,
-        .channel = from->channel,
-        .payload = from->payload};
+    rd_relay_frame frame = frame_that_waits(from);
+    if (hub->has_streams) frame.id = rd_history_rule_number(&hub->history, from->channel);
+    return frame;
 }
 
 /* ---- in ---- */
 
 static bool add(rd_hub *hub, rd_buffer *frames, const rd_relay_frame *from) {
-    const size_t waiting = rd_buffer_len(&hub->returned) + rd_buffer_len(&hub->unclaimed);
     const size_t len = RD_RELAY_HEAD_BYTES + from->channel.len + from->payload.len;
-    const rd_relay_frame frame = frame_for_engine(hub, from);
-    return waiting + len <= hub->unclaimed_max &&
+    const rd_relay_frame frame = frame_that_waits(from);
+    return waiting_bytes(hub) + len <= hub->unclaimed_max &&
            rd_relay_write(&frame, RD_RELAY_PAYLOAD_MAX, frames) == 0;
 }
 
@@ -51,7 +54,7 @@ bool rd_hub_give_back(rd_hub *hub, const rd_relay_frame *from) {
  * waits for room. Behind messages that wait it does not try: they go many at a time, and each time
  * moves those that stay. */
 void rd_hub_publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
-    if (hub->engine != NULL && !is_waiting(hub)) {
+    if (hub->engine != NULL && waiting_bytes(hub) == 0) {
         rd_hub_catch_up(hub, UINT_MAX);
         if (rd_changes_is_empty(&hub->changes)) {
             const rd_relay_frame frame = frame_for_engine(hub, from);
@@ -64,60 +67,65 @@ void rd_hub_publish_by_engine(rd_hub *hub, const rd_relay_frame *from) {
 
 /* ---- out ---- */
 
+/* Shows the frames to `take` until it returns false. Returns the bytes of those it has taken. */
+static size_t each_frame(const rd_buffer *frames, bool (*take)(void *with, rd_relay_frame *frame),
+                         void *with) {
+    const char *bytes = rd_buffer_ptr(frames);
+    size_t taken = 0, used = 0;
+    rd_relay_reader reader;
+    rd_relay_frame frame;
+    rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
+    while (taken < rd_buffer_len(frames) &&
+           rd_relay_read(&reader, bytes + taken, rd_buffer_len(frames) - taken, &used, &frame) ==
+               1 &&
+           take(with, &frame)) {
+        taken += used;
+    }
+    rd_relay_reader_clear(&reader);
+    return taken;
+}
+
 typedef struct claiming {
     rd_hub *hub;
     unsigned left; /* messages */
     bool is_full;  /* the engine has no room */
 } claiming;
 
-static void claim_from(claiming *self, rd_buffer *frames) {
-    rd_relay_reader reader;
-    rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
-    while (self->left > 0 && !self->is_full && rd_buffer_len(frames) > 0) {
-        rd_relay_frame from;
-        size_t used;
-        if (rd_relay_read(&reader, rd_buffer_ptr(frames), rd_buffer_len(frames), &used, &from) !=
-            1) {
-            break;
-        }
-        const rd_relay_frame frame = frame_for_engine(self->hub, &from);
-        self->is_full = !self->hub->send(self->hub->engine, &frame, NULL);
-        if (self->is_full) break;
-        self->hub->engine->sent++;
-        self->left--;
-        rd_buffer_consume(frames, used);
-    }
-    rd_relay_reader_clear(&reader);
+static bool claim(void *with, rd_relay_frame *from) {
+    claiming *self = with;
+    if (self->left == 0 || self->is_full) return false;
+    const rd_relay_frame frame = frame_for_engine(self->hub, from);
+    self->is_full = !self->hub->send(self->hub->engine, &frame, NULL);
+    if (self->is_full) return false;
+    self->hub->engine->sent++;
+    self->left--;
+    return true;
 }
 
 bool rd_hub_claim(rd_hub *hub, unsigned count) {
-    if (hub->engine == NULL || !is_waiting(hub) || !rd_changes_is_empty(&hub->changes)) {
-        return false;
-    }
+    if (hub->engine == NULL || !rd_changes_is_empty(&hub->changes)) return false;
     claiming self = {.hub = hub, .left = count};
-    claim_from(&self, &hub->returned);
-    claim_from(&self, &hub->unclaimed);
-    return !self.is_full && is_waiting(hub);
+    rd_buffer_consume(&hub->returned, each_frame(&hub->returned, claim, &self));
+    rd_buffer_consume(&hub->unclaimed, each_frame(&hub->unclaimed, claim, &self));
+    return !self.is_full && waiting_bytes(hub) > 0;
 }
 
-static void emit_all(const rd_buffer *frames, rd_history_emit *emit, void *with) {
-    const char *bytes = rd_buffer_ptr(frames);
-    size_t len = rd_buffer_len(frames), used = 0;
-    rd_relay_reader reader;
-    rd_relay_frame frame;
-    rd_relay_reader_init(&reader, RD_RELAY_PAYLOAD_MAX);
-    while (len > 0 && rd_relay_read(&reader, bytes, len, &used, &frame) == 1) {
-        frame.flags |= RD_RELAY_ENGINE;
-        emit(with, &frame);
-        bytes += used;
-        len -= used;
-    }
-    rd_relay_reader_clear(&reader);
+typedef struct telling {
+    rd_history_emit *emit;
+    void *with;
+} telling;
+
+static bool tell(void *with, rd_relay_frame *frame) {
+    const telling *self = with;
+    frame->flags |= RD_RELAY_ENGINE;
+    self->emit(self->with, frame);
+    return true;
 }
 
 void rd_hub_each_unclaimed(const rd_hub *hub, rd_history_emit *emit, void *with) {
-    emit_all(&hub->returned, emit, with);
-    emit_all(&hub->unclaimed, emit, with);
+    telling self = {emit, with};
+    each_frame(&hub->returned, tell, &self);
+    each_frame(&hub->unclaimed, tell, &self);
 }
 
 void rd_hub_clear_unclaimed(rd_hub *hub) {

@@ -65,11 +65,10 @@ module Rondo
     def rest
       return {} unless unlink
 
-      is_ours = @engine.is_a?(PubSub::Queued)
       left = flush
-      is_ours ? give_back : say_lost(left)
+      ours? ? give_back : say_lost(left)
       @answers.send_now(PATIENCE)
-      lineage = @engine.lineage if is_ours
+      lineage = @engine.lineage if ours?
       lineage ? { Hub::ENGINE => "#{Process.pid} #{lineage}" } : {}
     end
 
@@ -91,7 +90,7 @@ module Rondo
     # @return [void]
     def close
       # The engines of Rondo send what they have when they are closed, and say what they lose.
-      say_lost(flush) if unlink && !@engine.is_a?(PubSub::Queued)
+      say_lost(flush) if unlink && !ours?
       PubSub::Configured.close(@engine, @log)
     end
 
@@ -106,6 +105,10 @@ module Rondo
       @link.finish(PATIENCE)
       @number = nil
       true
+    end
+
+    def ours?
+      @engine.is_a?(PubSub::Queued)
     end
 
     # @return [Integer] messages that the engine still has

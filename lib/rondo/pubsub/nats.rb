@@ -4,7 +4,6 @@
 # and wakes the engine's thread (nats/pump.rb), which is started in the process that first needs it. Needs no gem.
 # SPDX-License-Identifier: MIT
 
-require "securerandom"
 require "uri"
 require "rondo/pubsub/engine"
 require "rondo/pubsub/queued/engine"
@@ -195,10 +194,7 @@ module Rondo
 
       # @see Queued#lineage=
       def lineage=(text)
-        @mutex.synchronize do
-          @lineage.adopt(text)
-          @stream&.writer = @lineage.name
-        end
+        @mutex.synchronize { @lineage.adopt(text) }
       end
 
       # @return [Boolean] see {Engine#confirms?}
@@ -252,7 +248,7 @@ module Rondo
       # @param entry [Entry] of no stream
       # @return [String] the operation
       def encode(entry)
-        looks = Queued.text(entry.bytes).encoding == Encoding::UTF_8 ? "t" : "b"
+        looks = kind_of(Queued.text(entry.bytes))
         headers = looks == entry.kind ? {} : { KIND => entry.kind }
         Wire.publish(subject_of(entry), entry.bytes, headers: headers)
       end
@@ -305,8 +301,7 @@ module Rondo
         @outbox = Outbox.new(*@limits, on_lost: ->(_entry) {})
         @interests = Interests.new(@names)
         @outage = Outage.new(@name, @log) { @mutex.synchronize { @changed.broadcast } }
-        @stream = Stream.new(@names, @interests, self, **@keeping) if @keeping
-        @stream&.writer = @lineage.name
+        @stream = Stream.new(@names, @interests, self, lineage: @lineage, **@keeping) if @keeping
       end
 
       def begin_pump

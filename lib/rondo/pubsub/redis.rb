@@ -176,7 +176,8 @@ module Rondo
 
       # What was published. Text is what looks like it, as at subscribers.
       def said(entry)
-        _, channel, message = Link.decode(entry.bytes)
+        channel = message = nil # a command looks like the reply that is an Array
+        Replies.new(entry.bytes.bytesize).feed(entry.bytes) { |words| _, channel, message = words }
         [channel.force_encoding(Encoding::UTF_8), Queued.text(message), 0]
       end
 

@@ -130,9 +130,7 @@ module Rondo
       def item(item)
         return @hub_link.item(item) if @hub_link
 
-        text = item.text
-        text = text.dup.force_encoding(Encoding::UTF_8) if item.kind == "t"
-        PROCESS.publish(item.channel, text) if text # else it is a gap
+        PROCESS.publish(item.channel, Queued.with_kind(item.text, item.kind)) if item.text # else it is a gap
         true
       end
 

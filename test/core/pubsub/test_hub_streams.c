@@ -343,20 +343,28 @@ static void test_the_next_engine_goes_on_at_what_the_copy_knew(void) {
     finish();
 }
 
+static void change_to_full_engine(void) {
+    end_engine();
+    is_full = true;
+    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+}
+
+static void let_engine_catch_up(void) {
+    is_full = false;
+    rd_hub_catch_up(&hub, 10);
+}
+
 /* A queue that is full delays what the engine is told, and changes nothing of it. */
 static void test_what_waits_for_the_next_engine_goes_on_there_too(void) {
     begin();
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0);
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "other", "", 0);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 70);
-    end_engine();
-    is_full = true;
-    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    change_to_full_engine();
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "kb", "", 0);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "two", 80);
     check_said(ENGINE, "keep k*  #1;");
-    is_full = false;
-    rd_hub_catch_up(&hub, 10);
+    let_engine_catch_up();
     check_said(ENGINE, "sub ka  #70;sub other  #0;sub kb  #1;");
     finish();
 }
@@ -379,8 +387,7 @@ static void test_a_replay_does_not_overtake_its_subscription(void) {
     say(WORKER, RD_RELAY_REPLAY, 0, "kc", older, 20);
     answer_all();
     check_said(ENGINE, "");
-    is_full = false;
-    rd_hub_catch_up(&hub, 10);
+    let_engine_catch_up();
     answer_all();
     check_said(ENGINE, "sub ka  #1;sub kc  #1;replay kc  #0;");
     check_said(WORKER, "");
@@ -400,13 +407,10 @@ static void test_a_replay_does_not_overtake_what_the_next_engine_is_told(void) {
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", "0123456789abcdefg", 20);
     say(WORKER, RD_RELAY_SUBSCRIBE, 0, "kb", "", 0);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "kb", "one", 70);
-    end_engine();
-    is_full = true;
-    rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
+    change_to_full_engine();
     answer_all();
     check_said(ENGINE, "keep k*  #1;");
-    is_full = false;
-    rd_hub_catch_up(&hub, 10);
+    let_engine_catch_up();
     answer_all();
     check_said(ENGINE, "sub ka  #70;sub kb  #70;replay ka  #0;");
     finish();

@@ -223,12 +223,8 @@ class ClusterSignalsTest < ClusterCase
     assert_nothing_failed server
   end
 
-  # It is in a hook, and serves nobody yet.
   def test_a_worker_that_gets_term_while_it_boots
-    write "hold", ""
-    write "config/rondo.rb", HELD
-    server = start("-w", "1")
-    first = server.wait_for_log(/^boots: (\d+)$/)[1].to_i
+    server, first = booting
     term(server, first)
     let_boot
     wait_for_workers(server, 2)
@@ -237,10 +233,7 @@ class ClusterSignalsTest < ClusterCase
   end
 
   def test_a_worker_that_gets_term_twice_while_it_boots
-    write "hold", ""
-    write "config/rondo.rb", HELD
-    server = start("-w", "1")
-    first = server.wait_for_log(/^boots: (\d+)$/)[1].to_i
+    server, first = booting
     term(server, first)
     term(server, first, /^- Worker 0 \(PID: #{first}\) stops: TERM$/)
     server.wait_for_log(/^boots: (?!#{first}$)/)
@@ -362,6 +355,15 @@ class ClusterSignalsTest < ClusterCase
     server = cluster(workers: count)
     write "hold", ""
     [server, *workers(server).values]
+  end
+
+  # Its worker is in a hook, and serves nobody yet.
+  # @return [Array(Server, Integer)]
+  def booting
+    write "hold", ""
+    write "config/rondo.rb", HELD
+    server = start("-w", "1")
+    [server, server.wait_for_log(/^boots: (\d+)$/)[1].to_i]
   end
 
   def let_boot

@@ -56,12 +56,13 @@ module Rondo
         # @param names [Names]
         # @param interests [Interests]
         # @param outlet [#item, #give, #begins_at, #again, #tell] the engine
-        def initialize(names, interests, outlet, messages:, bytes:, replicas:, storage:)
+        # @param lineage [Queued::Lineage] NATS knows the messages of the engine by its name
+        def initialize(names, interests, outlet, lineage:, messages:, bytes:, replicas:, storage:)
           @names = names
           @interests = interests
           @outlet = outlet
           @wish = Wish.new(messages, bytes, replicas, storage)
-          @writer = SecureRandom.hex(8)
+          @lineage = lineage
           @tracks = {}
           @written = {}
           @gaps = Gaps.new(@tracks, outlet)
@@ -162,8 +163,8 @@ module Rondo
         # @yieldparam refusal [Hash, nil] nil: the stream has it
         # @return [void]
         def write(entry)
-          stored = "#{@top} #{entry.kind} #{@writer} #{entry.number}"
-          headers = { "Nats-Msg-Id" => "#{@writer}:#{entry.number}", Stored::HEADER => stored }
+          stored = "#{@top} #{entry.kind} #{@lineage.name} #{entry.number}"
+          headers = { "Nats-Msg-Id" => "#{@lineage.name}:#{entry.number}", Stored::HEADER => stored }
           @written[entry.number] = false
           @awaited.add(entry) if entry.block
           @requests.ask(@names.kept(entry.channel), entry.bytes, headers: headers) do |answer|
@@ -181,9 +182,6 @@ module Rondo
           stored(entry, 0)
           @written.delete(entry.number)
         end
-
-        # @return [String] under this name NATS knows the messages of this engine
-        attr_accessor :writer
 
         # @return [Integer] messages that NATS has, whose publisher waits until they were read
         def unread
@@ -435,13 +433,13 @@ module Rondo
 
           reach(stored)
           @top = stored.id
-          @awaited.read(stored.number, stored.id) if @awaited.any? && stored.writer == @writer
+          @awaited.read(stored.number, stored.id) if @awaited.any? && stored.writer == @lineage.name
           true
         end
 
         def pass_over(stored)
           is_new = stored.sequence > @sequence
-          if is_new && stored.writer == @writer
+          if is_new && stored.writer == @lineage.name
             @outlet.again(stored.channel, stored.text, stored.kind, @awaited.take(stored.number))
           end
           reach(stored) if is_new
@@ -476,7 +474,7 @@ module Rondo
         end
 
         def note_own(stored)
-          @written[stored.number] = true if stored.writer == @writer && @written.key?(stored.number)
+          @written[stored.number] = true if stored.writer == @lineage.name && @written.key?(stored.number)
         end
       end
     end

@@ -80,19 +80,6 @@ module Rondo
           end
         end
 
-        # @param bytes [String] from {.encode}
-        # @return [Array<String>]
-        def self.decode(bytes)
-          at = bytes.index("\r\n") + 2
-          words = []
-          while at < bytes.bytesize
-            start = bytes.index("\r\n", at) + 2
-            words << bytes.byteslice(start, bytes.byteslice(at + 1, start - at).to_i)
-            at = start + words.last.bytesize + 2
-          end
-          words
-        end
-
         # @return [String] a refusal without the words it repeats: a Redis without AUTH repeats the password
         def self.without_words(message)
           message.partition(/,? with args/).first

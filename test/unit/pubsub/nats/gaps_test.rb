@@ -292,7 +292,7 @@ class GapsTest < Minitest::Test
     connect(1)
     ask_again
     consumer(1)
-    bring("x", 1, 1, 0, AT, "Rondo-Of" => "0 t #{@stream.instance_variable_get(:@writer)} 1")
+    bring("x", 1, 1, 0, AT, "Rondo-Of" => "0 t #{@lineage.name} 1")
     assert_equal [%w[x gap], %w[y gap]], @outlet.seen
     assert_predicate @stream, :live?
     bring("y", 2, 2, 0, LATER_AT)
@@ -471,7 +471,7 @@ class GapsTest < Minitest::Test
 
   def begin_with(channels)
     names = Nats::Names.new("rondo")
-    @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, messages: 2, bytes: nil, replicas: @replicas || 1, storage: "memory")
+    @stream = Nats::Stream.new(names, Nats::Interests.new(names), @outlet, lineage: @lineage = Rondo::PubSub::Queued::Lineage.new, messages: 2, bytes: nil, replicas: @replicas || 1, storage: "memory")
     @stream.keep(Rondo::PubSub::Queued::Terms.new(2, 0, nil))
     channels.each { |channel, after| @stream.follow(channel, after) }
   end
