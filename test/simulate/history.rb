@@ -29,6 +29,7 @@ module Simulate
     def begin_engine
       @engine = Engine.new(@world.redis, @world.old_links)
       @engine.hub_link = self
+      @asked = {}
       @given = 0
       @engine.pump.is_away = @is_away
     end
@@ -60,7 +61,7 @@ module Simulate
     def copy(channel, floor, _now, known, items)
       return false if @is_stuck
 
-      to_hub([:copy, channel, floor, known, items.map { |item| [item.id, item.text] }])
+      to_hub([:copy, channel, floor, known, @asked[channel], items.map { |item| [item.id, item.text] }])
     end
 
     # ---- moves ----
@@ -128,7 +129,9 @@ module Simulate
       case type
       when :subscribe then @engine.subscribe(channel, false, value)
       when :unsubscribe then @engine.unsubscribe(channel, false)
-      when :replay then @engine.copy(channel)
+      when :replay
+        @asked[channel] = value
+        @engine.copy(channel)
       when :publish then @engine.publish(channel, value.dup, @world.terms(channel))
       end
     end

@@ -10,7 +10,8 @@ module Simulate
   # What the hub keeps of a channel. `is_loaded`: it is a copy of what Redis has.
   Record = Struct.new(:messages, :floor, :last_id, :is_loaded)
   # A channel that somebody wants. `asked`: of which engine a copy is asked. `known`: the last id of all at that time.
-  Topic = Struct.new(:asked, :known, :is_wanted)
+  # `number`: no other one has it.
+  Topic = Struct.new(:asked, :known, :number)
 
   class Hub
     ASKS_MAX = 2
@@ -29,6 +30,7 @@ module Simulate
       @records = {}
       @order = []
       @topics = {}
+      @count = 0
       @waiting = []
       @to_worker = []
       @to_engine = []
@@ -75,7 +77,7 @@ module Simulate
     def subscribe(channel)
       return if @topics[channel]
 
-      @topics[channel] = Topic.new(0, 0)
+      @topics[channel] = Topic.new(0, 0, @count += 1)
       @to_engine << [:subscribe, channel, 1]
     end
 
@@ -136,19 +138,18 @@ module Simulate
       @to_worker << [:gap, channel, id] if @topics[channel]
     end
 
-    def load(channel, floor, known, messages)
-      if (topic = @topics[channel])
-        topic.asked = 0
-        topic.known = known
-        @last_id = [@last_id, known, floor].max
-        forget(channel)
-        @records[channel] = Record.new([], floor, floor, true)
-      end
-      messages.each do |id, text|
-        @engine_id = id if id > @engine_id
-        add(channel, id, text)
-      end
-      @engine_id = known if topic && known > @engine_id
+    def load(channel, floor, known, number, messages)
+      @engine_id = [@engine_id, *messages.map(&:first)].max
+      topic = @topics[channel] or return
+      return if topic.number != number
+
+      topic.asked = 0
+      topic.known = known
+      @last_id = [@last_id, known, floor].max
+      forget(channel)
+      @records[channel] = Record.new([], floor, floor, true)
+      messages.each { |id, text| add(channel, id, text) }
+      @engine_id = [@engine_id, known].max
     end
 
     # ---- replays ----
@@ -171,7 +172,7 @@ module Simulate
       topic = @topics[channel]
       return false if topic.asked == @engines
 
-      @to_engine << [:replay, channel]
+      @to_engine << [:replay, channel, topic.number]
       topic.asked = @engines
       waiting[-1] += 1
       false

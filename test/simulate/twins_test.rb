@@ -74,9 +74,9 @@ module Simulate
       io.write([type, flags, channel.bytesize, payload.bytesize, id].pack(Frames::HEAD) + channel.b + payload.b)
     end
 
-    def put_copy(channel, floor, known, messages)
+    def put_copy(channel, floor, known, number, messages)
       frames = messages.map { |id, words| Frames.publish(channel, text(words), id) }
-      @engine.write(Frames.copy_begin(channel, floor, known, known), *frames, Frames.copy_end(channel))
+      @engine.write(Frames.copy_begin(channel, floor, known, known, number + 1), *frames, Frames.copy_end(channel))
     end
 
     def text(bytes) = bytes.dup.force_encoding(Encoding::UTF_8)
@@ -116,6 +116,7 @@ module Simulate
     def values(type, id, payload)
       case type
       when :subscribe, :gap then [id]
+      when :replay then [id - 1] # the first topic is SYNC
       when :message then [id, payload]
       when :begin then [payload.unpack1("Q>")]
       when :end then [payload.unpack1("Q>"), KINDS.fetch(id)]

@@ -30,10 +30,12 @@
  *   applies, 0 without one.
  * - SUBSCRIBE has as id: 0 where no rule applies, 1 for messages from now on, else the last one
  *   that was delivered here.
- * - REPLAY asks for the copy of a channel, behind its SUBSCRIBE; replays of clients wait for it,
- *   and others overtake them where the worker knows REPLAY_WAITS. Between REPLAY_BEGIN (id: floor;
- *   note: what time it is there, in microseconds, and the last id that it gave) and REPLAY_END come
- *   messages for the history alone. All others are for subscribers, too, and each comes once.
+ * - REPLAY asks for the copy of a channel, behind its SUBSCRIBE, and has the number of the topic as
+ *   id. Replays of clients wait for the copy, and others overtake them where the worker knows
+ *   REPLAY_WAITS. Between REPLAY_BEGIN (id: floor; note: what time it is there, in microseconds,
+ * the last id that it gave, and the number of the last REPLAY) and REPLAY_END come messages for the
+ *   history alone. All others are for subscribers, too, and each comes once. A copy for an earlier
+ *   topic is not used: what was published between the two topics did not come here.
  * - SAVED_ENGINE (id) says where the first channels begin, before any message came.
  *
  * Every link gets its messages in the order in which they came to the hub.
@@ -105,6 +107,7 @@ typedef struct rd_hub {
     rd_list asking; /* links for which replays wait, in the order of their turns */
     rd_hub_link *engine;
     uint32_t engines;             /* so far */
+    uint64_t topics;              /* so far */
     bool has_streams;             /* of the last engine, or the one that will come */
     bool is_alone;                /* no engine will come */
     bool is_loading;              /* between REPLAY_BEGIN and REPLAY_END of the engine */

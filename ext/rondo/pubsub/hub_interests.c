@@ -67,7 +67,7 @@ void rd_hub_catch_up(rd_hub *hub, unsigned count) {
 
 static rd_hub_topic *add_topic(rd_hub *hub, rd_slice name, bool is_pattern) {
     rd_hub_topic *added = rd_alloc(sizeof(*added) + name.len);
-    *added = (rd_hub_topic){.is_pattern = is_pattern};
+    *added = (rd_hub_topic){.is_pattern = is_pattern, .number = ++hub->topics};
     memcpy(added->name, name.ptr, name.len);
     added->in_map.name = rd_slice_of(added->name, name.len);
     rd_list_init(&added->interests);

@@ -14,6 +14,7 @@ typedef struct rd_hub_topic {
     rd_list interests;
     rd_list aside; /* replays that wait for its copy */
     bool is_pattern;
+    uint64_t number;    /* no other topic of this hub has it */
     uint32_t asked;     /* the engine for its copy: the number of that engine; 0: none */
     uint64_t loads;     /* copies that have come */
     uint64_t known;     /* the copy has all messages up to this id */

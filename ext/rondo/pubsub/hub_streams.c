@@ -13,7 +13,7 @@
 #include "pubsub/hub_waiting.h"
 
 enum {
-    NOTE_BYTES = 16, /* what time it is there; the last id that was given */
+    NOTE_BYTES = 24, /* what time it is there; the last id that was given; for which topic */
     LOADS = 2        /* copies after which an id that is still too high is of no message */
 };
 
@@ -59,6 +59,7 @@ void rd_hub_take_kept(rd_hub *hub, const rd_relay_frame *from) {
         take_gap(hub, from);
         return;
     }
+    if (hub->is_loading && hub->loading == NULL) return;
     const unsigned text = from->flags & RD_RELAY_TEXT;
     rd_message *message = rd_message_new(from->channel, from->payload, text != 0, from->id);
     const rd_relay_frame frame = {.type = RD_RELAY_PUBLISH,
@@ -79,7 +80,8 @@ int rd_hub_load_begin(rd_hub *hub, const rd_relay_frame *frame) {
     hub->loading_us = rd_relay_get_number(frame->payload.ptr, 8);
     const uint64_t known = rd_relay_get_number(frame->payload.ptr + 8, 8);
     rd_hub_topic *topic = rd_hub_find_topic(hub, frame->channel, false);
-    if (topic == NULL) return 0; /* nobody would go on with it */
+    const uint64_t number = rd_relay_get_number(frame->payload.ptr + 16, 8);
+    if (topic == NULL || topic->number != number) return 0; /* nobody would go on with it */
     hub->loading = topic;
     topic->known = known;
     if (hub->history.last_id < known) hub->history.last_id = known;
@@ -136,7 +138,8 @@ bool rd_hub_ask_copy(rd_hub *hub, rd_hub_link *link, const rd_relay_frame *wante
     expect_loads(hub, topic, due);
     if (topic->asked == hub->engines || hub->engine == NULL) return false;
     if (rd_changes_has(&hub->changes, wanted->channel, false)) return false;
-    const rd_relay_frame frame = {.type = RD_RELAY_REPLAY, .channel = wanted->channel};
+    const rd_relay_frame frame = {
+        .type = RD_RELAY_REPLAY, .id = topic->number, .channel = wanted->channel};
     if (hub->send(hub->engine, &frame, NULL)) topic->asked = hub->engines;
     return false;
 }

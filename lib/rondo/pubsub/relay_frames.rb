@@ -83,9 +83,10 @@ module Rondo
       # @param floor [Integer] none above it is missing
       # @param now_us [Integer] what time it is at the engine
       # @param known [Integer] the last id that the engine gave
+      # @param number [Integer] of the request
       # @return [String] the frame before a copy
-      def self.copy_begin(channel, floor, now_us, known)
-        [REPLAY_BEGIN, 0, channel.bytesize, 16, floor].pack(HEAD) << channel.b << [now_us, known].pack("Q>2")
+      def self.copy_begin(channel, floor, now_us, known, number)
+        [REPLAY_BEGIN, 0, channel.bytesize, 24, floor].pack(HEAD) << channel.b << [now_us, known, number].pack("Q>3")
       end
 
       # @param channel [String]

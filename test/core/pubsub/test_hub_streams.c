@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "check.h"
 #include "pubsub/hub.h"
+#include "pubsub/hub_interests.h"
 
 enum { LOG = 4096, WORKER = 0, ENGINE = 1 };
 
@@ -63,16 +64,23 @@ static int say(int link, rd_relay_type type, int flags, const char *channel, con
                                             .payload = text(payload)});
 }
 
-static void begin_copy(const char *channel, uint64_t floor, uint64_t known) {
-    char note[16];
+static void begin_copy_for(uint64_t number, const char *channel, uint64_t floor, uint64_t known) {
+    char note[24];
     rd_relay_put_number(note, 8, 1000);
     rd_relay_put_number(note + 8, 8, known);
+    rd_relay_put_number(note + 16, 8, number);
     CHECK_INT(rd_hub_receive(&hub, &links[ENGINE],
                              &(rd_relay_frame){.type = RD_RELAY_REPLAY_BEGIN,
                                                .id = floor,
                                                .channel = text(channel),
                                                .payload = rd_slice_of(note, sizeof(note))}),
               0);
+}
+
+/* For the topic that has this name now. */
+static void begin_copy(const char *channel, uint64_t floor, uint64_t known) {
+    const rd_hub_topic *topic = rd_hub_find_topic(&hub, text(channel), false);
+    begin_copy_for(topic == NULL ? 0 : topic->number, channel, floor, known);
 }
 
 static void end_copy(const char *channel) {
@@ -159,7 +167,7 @@ static void test_ids_are_those_of_the_engine(void) {
 static void test_a_copy_is_asked_for_once(void) {
     begin();
     for (int i = 0; i < 3; i++) say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 20);
-    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    check_said(ENGINE, "sub ka  #1;replay ka  #1;");
     answer_all();
     CHECK(!rd_hub_can_answer(&hub));
     check_said(WORKER, "");
@@ -186,7 +194,7 @@ static void test_a_copy_is_asked_for_once(void) {
 static void test_a_part_of_a_copy_answers_nobody(void) {
     begin();
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 20);
-    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    check_said(ENGINE, "sub ka  #1;replay ka  #1;");
     begin_copy("ka", 10, 40);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "old", 15);
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 25);
@@ -216,7 +224,7 @@ static void test_an_engine_that_ends_in_a_copy(void) {
     said[ENGINE][0] = '\0';
     rd_hub_join(&hub, &links[ENGINE], RD_HUB_STREAMS);
     answer_all();
-    check_said(ENGINE, "keep k*  #1;sub ka  #15;replay ka  #0;");
+    check_said(ENGINE, "keep k*  #1;sub ka  #15;replay ka  #1;");
     begin_copy("ka", 10, 40);
     say(WORKER, RD_RELAY_UNSUBSCRIBE, 0, "ka", "", 0);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "new", 30);
@@ -229,10 +237,10 @@ static void test_an_id_above_the_copy_asks_again(void) {
     begin();
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 50);
     load_copy("ka", 40);
-    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    check_said(ENGINE, "sub ka  #1;replay ka  #1;");
     answer_all();
     check_said(WORKER, "");
-    check_said(ENGINE, "replay ka  #0;");
+    check_said(ENGINE, "replay ka  #1;");
     begin_copy("ka", 10, 60);
     say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "later", 55);
     end_copy("ka");
@@ -240,7 +248,7 @@ static void test_an_id_above_the_copy_asks_again(void) {
     check_said(WORKER, "begin ka  #0;pub ka later #55;end ka  #0;");
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 99);
     for (int i = 0; i < 2; i++) {
-        check_said(ENGINE, "replay ka  #0;");
+        check_said(ENGINE, "replay ka  #1;");
         load_copy("ka", 60);
         answer_all();
     }
@@ -252,12 +260,12 @@ static void test_an_id_above_the_copy_asks_again(void) {
 static void test_ids_of_no_message_cost_two_copies(void) {
     begin();
     for (int i = 0; i < 50; i++) say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 90);
-    check_said(ENGINE, "sub ka  #1;replay ka  #0;");
+    check_said(ENGINE, "sub ka  #1;replay ka  #1;");
     for (int i = 0; i < 3; i++) {
         load_copy("ka", 60);
         answer_all();
     }
-    check_said(ENGINE, "replay ka  #0;replay ka  #0;"); /* the first was too early for most */
+    check_said(ENGINE, "replay ka  #1;replay ka  #1;"); /* the first was too early for most */
     CHECK_INT(links[WORKER].replay_count, 0);
     finish();
 }
@@ -310,6 +318,31 @@ static void test_a_copy_ends_with_the_last_subscriber(void) {
     begin_copy("ka", 10, 40); /* one that comes too late */
     end_copy("ka");
     CHECK(!rd_history_is_loaded(&hub.history, text("ka")));
+    finish();
+}
+
+/* A worker ended meanwhile. What was published between the two subscriptions did not come here. */
+static void test_a_copy_for_an_earlier_topic_answers_nobody(void) {
+    begin();
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 20);
+    check_said(ENGINE, "sub ka  #1;replay ka  #1;");
+    rd_hub_leave(&hub, &links[WORKER]);
+    rd_hub_join(&hub, &links[WORKER], RD_HUB_WORKER);
+    check_said(WORKER, "keep k*  #1;");
+    say(WORKER, RD_RELAY_REPLAY, 0, "ka", "", 20);
+    check_said(ENGINE, "unsub ka  #0;sub ka  #1;replay ka  #2;");
+    begin_copy_for(1, "ka", 10, 40);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 30);
+    end_copy("ka");
+    answer_all();
+    check_said(WORKER, "");
+    CHECK_INT(hub.history.count, 0);
+    begin_copy_for(2, "ka", 10, 60);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "one", 30);
+    say(ENGINE, RD_RELAY_PUBLISH, 0, "ka", "two", 50);
+    end_copy("ka");
+    answer_all();
+    check_said(WORKER, "begin ka  #0;pub ka one #30;pub ka two #50;end ka  #0;");
     finish();
 }
 
@@ -376,7 +409,7 @@ static void test_a_replay_does_not_overtake_its_subscription(void) {
     say(WORKER, RD_RELAY_REPLAY, 0, "kb", known, 0);
     load_copy("kb", 40);
     answer_all();
-    check_said(ENGINE, "sub kb  #1;replay kb  #0;");
+    check_said(ENGINE, "sub kb  #1;replay kb  #1;");
     check_said(WORKER, "waits kb  #0;begin kb  #0;end kb  #0;");
     is_full = true;
     say(WORKER, RD_RELAY_REPLAY, 0, "ka", known, 20);
@@ -389,11 +422,11 @@ static void test_a_replay_does_not_overtake_its_subscription(void) {
     check_said(ENGINE, "");
     let_engine_catch_up();
     answer_all();
-    check_said(ENGINE, "sub ka  #1;sub kc  #1;replay kc  #0;");
+    check_said(ENGINE, "sub ka  #1;sub kc  #1;replay kc  #3;");
     check_said(WORKER, "");
     load_copy("kc", 40);
     answer_all();
-    check_said(ENGINE, "replay ka  #0;");
+    check_said(ENGINE, "replay ka  #2;");
     check_said(WORKER, "begin kc  #0;end kc  #0;");
     load_copy("ka", 40);
     answer_all();
@@ -412,7 +445,7 @@ static void test_a_replay_does_not_overtake_what_the_next_engine_is_told(void) {
     check_said(ENGINE, "keep k*  #1;");
     let_engine_catch_up();
     answer_all();
-    check_said(ENGINE, "sub ka  #70;sub kb  #70;replay ka  #0;");
+    check_said(ENGINE, "sub ka  #70;sub kb  #70;replay ka  #1;");
     finish();
 }
 
@@ -439,6 +472,7 @@ int main(void) {
     test_ids_of_no_message_cost_two_copies();
     test_what_waits_for_the_engine_is_set_aside();
     test_a_copy_ends_with_the_last_subscriber();
+    test_a_copy_for_an_earlier_topic_answers_nobody();
     test_the_next_engine_goes_on_after_the_last_message();
     test_the_next_engine_goes_on_at_what_the_copy_knew();
     test_what_waits_for_the_next_engine_goes_on_there_too();

@@ -18,6 +18,7 @@ module Rondo
           super
           @frames = RelayFrames.new(RelayFrames::ALL_TYPES)
           @rules = {}
+          @asked = {}
         end
 
         # A message of a stream, or a gap. Any thread.
@@ -37,8 +38,8 @@ module Rondo
         # A copy of the newest messages of a channel; see {RelayFrames.copy_begin}.
         # @return [Boolean]
         def copy(channel, floor, now_us, known, items)
-          queue([RelayFrames.copy_begin(channel, floor, now_us, known), *items.map { |item| message(item) },
-                 RelayFrames.copy_end(channel)].join)
+          first = RelayFrames.copy_begin(channel, floor, now_us, known, @asked[channel] || 0)
+          queue([first, *items.map { |item| message(item) }, RelayFrames.copy_end(channel)].join)
         end
 
         private
@@ -53,10 +54,22 @@ module Rondo
           case frame.type
           when :publish then publish(frame)
           when :subscribe then @engine.subscribe(frame.channel, frame.pattern, frame.id)
-          when :unsubscribe then @engine.unsubscribe(frame.channel, frame.pattern)
+          when :unsubscribe then unsubscribe(frame)
           when :keep then keep(frame)
-          when :replay then @engine.copy(frame.channel)
+          when :replay then ask_copy(frame)
           end
+        end
+
+        # After that no copy comes that was begun for this subscription.
+        def unsubscribe(frame)
+          @engine.unsubscribe(frame.channel, frame.pattern)
+          @asked.delete(frame.channel) unless frame.pattern
+        end
+
+        # A copy is for the last request, however many there were.
+        def ask_copy(frame)
+          @asked[frame.channel] = frame.id
+          @engine.copy(frame.channel)
         end
 
         def keep(frame)
