@@ -95,8 +95,9 @@ class BenchCommandTest < ShellCase
   end
 
   def test_servers_that_cannot_be_measured
-    closed = TCPServer.open("127.0.0.1", 0) { |socket| socket.addr[1] }
-    assert_complaint 1, /nothing answers at .*Connection refused/, rondo("bench", "http://127.0.0.1:#{closed}/")
+    HeldPort.open do |port|
+      assert_complaint 1, /nothing answers at .*Connection refused/, rondo("bench", "http://127.0.0.1:#{port}/")
+    end
     { "SSH-2.0-x\r\n" => /does not answer with HTTP/, "" => /does not answer with HTTP/,
       "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n" => %r{/: answers 404} }.each do |text, complaint|
       answering(text) { |port| assert_complaint 1, complaint, rondo("bench", "http://127.0.0.1:#{port}/") }

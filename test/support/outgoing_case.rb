@@ -3,6 +3,7 @@
 # A server in this process that makes connections, and the peers of these.
 # SPDX-License-Identifier: MIT
 
+require "support/held_port"
 require "support/own_server_case"
 
 # What the tests of outgoing connections share: a server in this process, handlers that note, peers.
@@ -48,10 +49,8 @@ class OutgoingCase < OwnServerCase
 
   # @return [String] where nobody listens
   def nowhere
-    server = TCPServer.new("127.0.0.1", 0)
-    "tcp://127.0.0.1:#{server.addr[1]}"
-  ensure
-    server.close
+    @sockets << (port = HeldPort.new)
+    "tcp://127.0.0.1:#{port.number}"
   end
 
   def accept(listener = @peer)

@@ -23,6 +23,7 @@ class HandlerTest < Minitest::Test
 
   def teardown
     FileUtils.rm_rf(@folder)
+    Rondo::PubSub.log = nil
   end
 
   # Runs until the block returns.

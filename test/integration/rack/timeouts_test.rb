@@ -215,9 +215,11 @@ class TimeoutsTest < RackCase
     running = start(write_timeout_ms: 6_000) { |_env| [200, {}, [SLOW_BODY]] }
     client = connect(running).write(bytes("GET", "/", { "Connection" => "close" }))
     read = +""
-    350.times do
-      read << client.socket.readpartial(2_048)
-      IO.select(nil, nil, nil, 0.02) # this limits its rate
+    begun = now
+    while (spent = now - begun) < 7
+      # 100 KB a second, also after this process has stood still
+      read << client.socket.readpartial(2_048) while read.bytesize < spent * 100_000
+      IO.select(nil, nil, nil, 0.02)
     end
     assert_equal 0, running.server.stats[:write_timeouts]
     read << client.read_all(timeout: PATIENCE)

@@ -28,6 +28,7 @@ class SignedTest < Minitest::Test
   def teardown
     ENV[Rondo::Signed::VARIABLE] = @before
     Rondo::Signed.secrets = nil
+    Rondo::PubSub.log = nil
     Metadata.use_message_serializer_for_metadata = @serializer if defined?(@serializer)
   end
 
