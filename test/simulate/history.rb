@@ -45,6 +45,14 @@ module Simulate
       step(:from_hub) while @hub.to_engine.any? # a part of what it reads at once
     end
 
+    # The worker ends, and its clients with it. What it had sent is read. What the engine says goes on.
+    def change_worker
+      step(:to_hub) while @worker.to_hub.any?
+      @world.clients.each { |client| client.leave if client.machine.equal?(self) }
+      @worker = Worker.new
+      @hub.worker_again
+    end
+
     # ---- as HubLink, for the engine ----
 
     def item(item)
@@ -141,7 +149,7 @@ module Simulate
     HOUR = 3_600_000_000
     CHANNELS = %w[x y z].freeze
     # What may happen in a history; each has some of it.
-    FAULTS = %i[break break_old away flush older trim xdel full stuck clock late engine crash expire].freeze
+    FAULTS = %i[break break_old away flush older trim xdel full stuck clock late engine worker crash expire].freeze
     STEPS = 70
     # Of a rule with a time to live, milliseconds.
     # Bytes of a copy that lacks the oldest messages.
@@ -320,6 +328,7 @@ module Simulate
       when :clock then @redis.now += pick([-HOUR, HOUR, -2_000_000, 2_000_000])
       when :late then give_up(machine)
       when :engine then machine.change_engine
+      when :worker then machine.change_worker
       when :crash then crash(machine)
       when :expire then @redis.now += pick([TTL * 500, TTL * 1500])
       end

@@ -47,6 +47,13 @@ module Simulate
       answer
     end
 
+    # The worker has ended, and there is another one.
+    def worker_again
+      @waiting.clear
+      @to_worker.clear
+      unsubscribe(@topics.first.first) while @topics.any?
+    end
+
     def from_worker(type, channel, *rest)
       case type
       when :subscribe then subscribe(channel)

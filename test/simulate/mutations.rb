@@ -88,6 +88,7 @@ module Simulate
     ["a replay may lack the oldest messages", HUB, "since != 0 && since < record.floor ? :gap : :whole", ":whole"],
     ["a replay has the last message again", HUB, "if id > since }", "if id >= since }"],
     ["a copy is given to who has seen more", HUB, "return true if topic.nil? || since <= topic.known || since <= record.last_id", "return true"],
+    ["a copy for an earlier topic is used", HUB, "      return if topic.number != number\n", ""],
     ["a gap is not remembered", HUB, "      record.floor = [record.floor, id].max if record\n", ""],
     # ---- what is held back for a client, in the model: test_hold.c notices it in the core ----
     ["the answers for a client come one after the other", CLIENTS, "return if @waits.positive?", "return if @held.empty?"],

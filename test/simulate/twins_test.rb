@@ -24,8 +24,8 @@ module Simulate
       settings = Rondo::Settings::Resolved.new({ history_messages: [limit, "test"] })
       @hub = Rondo::Hub.new(settings, Rondo::Scoreboard.new(1), log: Silence.new, env: {})
       sizes.each { |channel, size| @hub.keep(Rule.new(channel, false, size, 0, 0)) }
-      _, @worker = @hub.link(0)
-      put(@worker, 1, 0, SYNC)
+      @syncs = 0
+      link_worker
       link_engine
       say(@worker)
     end
@@ -59,12 +59,26 @@ module Simulate
       say(@worker)
     end
 
+    def worker_again
+      @hub.unlink(@worker_number)
+      @worker.close
+      link_worker
+      say(@worker)
+    end
+
     def close
       @hub.close
       [@worker, @engine].each(&:close)
     end
 
     private
+
+    # SYNC is the first topic.
+    def link_worker
+      @worker_number, @worker = @hub.link(0)
+      @syncs += 1
+      put(@worker, 1, 0, SYNC)
+    end
 
     def link_engine
       @number, @engine = @hub.link_engine(true)
@@ -76,7 +90,7 @@ module Simulate
 
     def put_copy(channel, floor, known, number, messages)
       frames = messages.map { |id, words| Frames.publish(channel, text(words), id) }
-      @engine.write(Frames.copy_begin(channel, floor, known, known, number + 1), *frames, Frames.copy_end(channel))
+      @engine.write(Frames.copy_begin(channel, floor, known, known, number + @syncs), *frames, Frames.copy_end(channel))
     end
 
     def text(bytes) = bytes.dup.force_encoding(Encoding::UTF_8)
@@ -116,7 +130,7 @@ module Simulate
     def values(type, id, payload)
       case type
       when :subscribe, :gap then [id]
-      when :replay then [id - 1] # the first topic is SYNC
+      when :replay then [id - @syncs]
       when :message then [id, payload]
       when :begin then [payload.unpack1("Q>")]
       when :end then [payload.unpack1("Q>"), KINDS.fetch(id)]
@@ -140,6 +154,12 @@ module Simulate
     def from_worker(*frame) = compare(frame) { |hub| hub.from_worker(*frame) }
     def from_engine(*frame) = compare(frame) { |hub| hub.from_engine(*frame) }
     def engine_again = compare(["another engine"], &:engine_again)
+
+    def worker_again
+      @to_worker.clear
+      compare(["another worker"], &:worker_again)
+    end
+
     def close = @real.close
 
     private
