@@ -129,10 +129,15 @@ module Rondo
           @commands.ask_encoded(entry.bytes, entry) { |reply| take_reply(entry, reply) }
         end
 
-        # What another node will take goes first there.
+        # What will be taken later goes first then.
         def take_reply(entry, reply)
-          refuse(entry, reply.message) if reply.is_a?(Replies::Refusal) && @place.elsewhere?(reply.message)
+          refuse(entry, reply.message) if reply.is_a?(Replies::Refusal) && later?(entry, reply)
           answered(entry, reply)
+        end
+
+        # Another node takes everything. What Redis itself does not do now is the caller's, unless it is a message.
+        def later?(entry, refusal)
+          @place.elsewhere?(refusal.message) || (entry.publish && !entry.passing && refusal.passes?)
         end
 
         def refuse(entry, reason)

@@ -17,7 +17,16 @@ module Rondo
         class Invalid < StandardError; end
 
         # An answer to one command that says why not.
-        class Refusal < StandardError; end
+        class Refusal < StandardError
+          # Redis says that it does something else, lacks something, or waits for another node.
+          STATES = %w[LOADING READONLY MISCONF OOM BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN NOREPLICAS].freeze
+          PASSES = /\A(?:#{STATES.join("|")}|MOVED|ASK)\b/
+
+          # @return [Boolean] whether Redis, or another node, will take the command later. It was not executed.
+          def passes?
+            PASSES.match?(message)
+          end
+        end
 
         DEPTH = 8
         # Of the lines between which everything else stands.

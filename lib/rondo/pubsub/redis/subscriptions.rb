@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
-require "rondo/pubsub/redis/replies"
+require "rondo/pubsub/redis/link"
 
 module Rondo
   module PubSub
@@ -121,20 +121,28 @@ module Rondo
           confirm_all
         end
 
-        # Replies come in order: with this one all before it are there.
+        # Replies come in order: with this one all before it are there, whatever it says. A Redis whose disk is broken
+        # refuses PING and nothing else here.
         def confirm_all
           @sent = number = @asked
           @link.ask(["PING"]) { @confirmed = number if number > @confirmed }
         end
 
-        # A refusal counts as an answer: what Redis does not allow shall not hold up the rest.
+        # What Redis does not allow shall not hold up the rest: such a refusal counts as an answer.
         def ask(wanted, channel, is_pattern)
           @link.ask([VERBS[[wanted, is_pattern]], channel]) do |reply|
             refused = reply.is_a?(Replies::Refusal)
-            @on_refusal.call(channel, reply.message) if refused
+            refuse(channel, reply) if refused
             note(channel, wanted && !refused) unless is_pattern
             @last = nil
           end
+        end
+
+        # What passes is asked anew, with everything else, on a new connection.
+        def refuse(channel, refusal)
+          raise Link::Refused, refusal.message if refusal.passes?
+
+          @on_refusal.call(channel, refusal.message)
         end
 
         def note(channel, is_subscribed)

@@ -27,7 +27,7 @@ module Rondo
       # @api private
       class Publisher
         # Redis does not write now, and will later.
-        LATER = /\b(LOADING|READONLY|MISCONF|OOM|BUSY|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|NOREPLICAS|NOSCRIPT|EARLY)\b|
+        LATER = /\b(?:#{Redis::Replies::Refusal::STATES.join("|")}|NOSCRIPT|EARLY)\b|
                  \A(MOVED|ASK)\ /x
 
         # @param keys [Scripts::Keys]

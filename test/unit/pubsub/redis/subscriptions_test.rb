@@ -22,8 +22,8 @@ class RedisSubscriptionsTest < Minitest::Test
       @answers << answer
     end
 
-    def answer(count = @answers.size)
-      @answers.shift(count).each { |answer| answer.call([]) }
+    def answer(count = @answers.size, reply = [])
+      @answers.shift(count).each { |answer| answer.call(reply) }
     end
 
     def asked!
@@ -32,7 +32,8 @@ class RedisSubscriptionsTest < Minitest::Test
   end
 
   def setup
-    @subscriptions = Rondo::PubSub::Redis::Subscriptions.new(on_refusal: ->(*) { nil }) { |*| nil }
+    @refused = []
+    @subscriptions = Rondo::PubSub::Redis::Subscriptions.new(on_refusal: ->(*words) { @refused << words }) { |*| nil }
     @link = Link.new
   end
 
@@ -84,5 +85,56 @@ class RedisSubscriptionsTest < Minitest::Test
     @subscriptions.send_to(@link)
     @link.answer
     assert @subscriptions.reached?(@subscriptions.asked)
+  end
+
+  def test_a_refusal_that_lasts_counts_as_an_answer
+    ["NOPERM no permissions to access a channel", "ERR unknown command, with args beginning with: 'BUSY'", "BUSYKEY x"].each do |text|
+      @subscriptions.add(text, false)
+      @subscriptions.send_to(@link)
+      @link.answer(1, refusal(text))
+      assert_equal [text, text], @refused.pop
+      @link.answer
+      assert @subscriptions.reached?(@subscriptions.asked)
+    end
+  end
+
+  def test_a_refusal_that_passes_ends_the_connection
+    %w[LOADING READONLY MISCONF OOM BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN NOREPLICAS MOVED ASK].each do |word|
+      [true, false, :shard].each { |kind| @subscriptions.add("c", kind) }
+      @subscriptions.send_to(@link)
+      3.times { assert_passes(word) }
+      @link.answer
+      @subscriptions.forget_link
+    end
+    assert_empty @refused
+  end
+
+  def test_a_channel_that_is_not_left_ends_the_connection
+    @subscriptions.add("c", false)
+    @subscriptions.send_to(@link)
+    @link.answer
+    @subscriptions.remove("c", false)
+    @subscriptions.send_to(@link)
+    assert_passes("BUSY")
+  end
+
+  # Nothing was refused before it: answers come in order.
+  def test_a_refused_ping_confirms_what_was_asked_before
+    @subscriptions.add("c", false)
+    @subscriptions.send_to(@link)
+    @link.answer(1)
+    @link.answer(1, refusal("MISCONF Redis is configured to save RDB snapshots"))
+    assert @subscriptions.reached?(@subscriptions.asked)
+  end
+
+  private
+
+  def refusal(text)
+    Rondo::PubSub::Redis::Replies::Refusal.new(text)
+  end
+
+  def assert_passes(word)
+    error = assert_raises(Rondo::PubSub::Redis::Link::Refused) { @link.answer(1, refusal("#{word} for now")) }
+    assert_equal "#{word} for now", error.message
   end
 end
