@@ -21,6 +21,12 @@ class RedisServer < ChildServer
     end
   end
 
+  # @param words [Array<String>] options of redis-server for this time
+  def start(*words)
+    @more = words
+    super()
+  end
+
   # @param credentials [String] "user:password"
   # @param database [Integer]
   def url(credentials = nil, database: nil)
@@ -54,7 +60,7 @@ class RedisServer < ChildServer
   private
 
   def command
-    ["redis-server", "--save", "", "--appendonly", "no", "--dir", folder, "--loglevel", "warning", *@words]
+    ["redis-server", "--save", "", "--appendonly", "no", "--dir", folder, "--loglevel", "warning", *@words, *@more]
   end
 
   def connect

@@ -8,6 +8,8 @@ require "socket"
 class TcpCutter
   # @return [Integer]
   attr_reader :port
+  # @return [Integer] port of the server to which new connections go; others stay where they are
+  attr_writer :target
 
   # @param target [Integer] port of the server
   def initialize(target)

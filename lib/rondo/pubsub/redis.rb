@@ -68,6 +68,7 @@ module Rondo
       def initialize(url, ping: 10, timeout: 5, queue: 10_000, queue_bytes: 64 << 20, reply_max: 16 << 20,
                      log: PubSub.log, **options)
         super()
+        require "rondo/pubsub/redis/single"
         require "rondo/pubsub/redis/sentinels"
         require "rondo/pubsub/redis/cluster_nodes"
         @tag ||= TAG

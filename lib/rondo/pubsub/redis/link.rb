@@ -65,6 +65,17 @@ module Rondo
           @out << bytes
         end
 
+        # A command that is asked when the connection is ready, and again with each ping, or as often while it is not
+        # silent.
+        # @param words [Array<String>]
+        # @yieldparam reply [Object]
+        # @yieldreturn [Boolean] whether to ask again
+        # @return [void]
+        def ask_again(words, &block)
+          @again = [words, block]
+          @again_at = now
+        end
+
         # @return [Array<Array(Object, Boolean)>] the words of commands without a reply, oldest first, and
         #   whether any of their bytes has been sent
         def unanswered
@@ -154,6 +165,16 @@ module Rondo
 
         def ask_for_sign
           ask(["PING"])
+        end
+
+        def check_time
+          super
+          return unless @again && @ready && now >= @again_at
+
+          words, block = @again
+          @again_at = now + @ping
+          ask(words) { |reply| @again = nil unless block.call(reply) }
+          send_some
         end
       end
     end

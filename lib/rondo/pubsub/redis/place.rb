@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Where connections go: to the one Redis of an address. Others find a node first: sentinels.rb, cluster_nodes.rb. On the
-# engine's thread (pump.rb), which may wait here, by deadlines.
+# Where connections go: to the one Redis of an address (single.rb), or to a node that is found first (sentinels.rb,
+# cluster_nodes.rb). On the engine's thread (pump.rb), which may wait here, by deadlines.
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/engine"
@@ -11,7 +11,7 @@ require "rondo/pubsub/redis/link"
 module Rondo
   module PubSub
     class Redis < Engine
-      # One Redis.
+      # What all of them share.
       # @api private
       class Place
         # Seconds between attempts at most; more servers may be asked soon than one that is away.
@@ -26,7 +26,7 @@ module Rondo
           case address.kind
           when :sentinel then Sentinels.new(address)
           when :cluster then ClusterNodes.new(address, tag)
-          else new(address)
+          else Single.new(address)
           end
         end
 
@@ -47,6 +47,11 @@ module Rondo
         def link(**terms, &)
           Link.new(config, **terms, &)
         end
+
+        # Looks from time to time whether this is still the right connection.
+        # @param link [Link] from {#link}, for commands
+        # @return [void]
+        def watch(_link); end
 
         # @param message [String] of a refusal
         # @return [Boolean] whether another node is to be asked

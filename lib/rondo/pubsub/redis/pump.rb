@@ -79,6 +79,7 @@ module Rondo
           unless @commands
             @place.find
             @commands = @place.link(**@terms)
+            @place.watch(@commands)
           end
           wanted = @mutex.synchronize { @subscriptions.wanted? }
           @listener ||= @place.link(**@terms) { |reply| @subscriptions.dispatch(reply) } if wanted
