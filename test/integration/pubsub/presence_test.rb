@@ -40,6 +40,23 @@ class PresenceTest < ControlCase
     assert_equal 1, server.log.scan("left ada").size
   end
 
+  # An id of it would be there until `grace` is over.
+  def test_a_client_that_has_closed_does_not_come
+    write "config.ru", PresenceMachines::APP.sub("class Peer\n", <<~'RUBY')
+      class Peer
+        def late(client, id) = warn("late #{id}: #{client.join("told", id: id)}")
+        def on_close(client) = late(client, "end")
+    RUBY
+                                            .sub('when "leave"', %(when "late" then client.close || late(client, id)\n\\0))
+    server = start(env: { "GRACE" => "600" })
+    WebsocketPeer.new(server.url).say(JSON.generate(["late", nil, "ada"])).close
+    server.wait_for_log(/late ada: false.*late end: false/m)
+    assert peer(server).join("told", "bob")
+    server.wait_for_log(/joined bob/)
+    assert_equal %w[bob], ids(server, "told")
+    refute_match(/joined (ada|end)/, server.log)
+  end
+
   # In a worker they have its number; whoever collects JSON gets nothing else.
   def test_what_it_says_is_a_line_of_the_log
     write "json.rb", "log_format :json\n"

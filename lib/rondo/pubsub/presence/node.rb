@@ -74,19 +74,16 @@ module Rondo
         [@bell, @rope].each(&:close)
       end
 
+      # Nothing of a client that is closed is entered. Whoever tells of its end waits for the mutex, so it finds what was.
       # @return [Boolean]
       def join(client, room, id, info)
-        entered = @mutex.synchronize { enter(client, room, id, info) }
+        entered = @mutex.synchronize { client.__send__(:note_joined) && enter(client, room, id, info) } or return false
         if entered == :full
           return complain(:limit, "! Presence: a limit of Rondo::Presence was reached; a join was refused")
         end
 
         ring
-        # It may have ended meanwhile.
-        return true if entered && client.__send__(:note_joined)
-
-        leave_all(client)
-        false
+        true
       end
 
       # @return [Boolean]

@@ -29,6 +29,13 @@ class PresenceNodeTest < Minitest::Test
     def mailbox_take(_key) = @messages.shift(@messages.size)
   end
 
+  # A client for presence.
+  Visitor = Struct.new(:closed) do
+    private
+
+    def note_joined = !closed
+  end
+
   def setup
     @core = Core.new
     @node = P::Node.new(@core, P::Limits.default, "secret")
@@ -62,6 +69,38 @@ class PresenceNodeTest < Minitest::Test
     assert_equal [0, 1, 2, 2].map { |index| [index, "ada", "x"] }, calls
   end
 
+  # Not even until `grace` is over.
+  def test_a_client_that_is_closed_is_nowhere
+    @node.listen("room")
+    refute @node.join(client(closed: true), "room", "ada", nil)
+    assert_empty @replica.entries("room")
+    refute_predicate @replica, :changes?
+    assert_equal [[:follow, "room"]], @replica.out
+  end
+
+  def test_a_client_that_closes_has_its_rooms_until_it_is_told_to_have_ended
+    visitor = client
+    assert @node.join(visitor, "room", "ada", '"x"')
+    visitor.closed = true
+    refute @node.join(visitor, "room", "ada", '"y"')
+    refute @node.join(visitor, "other", "ada", nil)
+    assert_equal({ "ada" => '"x"' }, @replica.entries("room"))
+    assert_nil @replica.rooms["other"]
+    @node.leave_all(visitor)
+    assert_empty @replica.rooms["room"].local
+  end
+
+  # Its end may be told at any time then.
+  def test_what_a_limit_refuses_leaves_nothing
+    visitor = client
+    @replica.limits = @replica.limits.change(rooms: 1)
+    assert @node.join(client, "room", "bob", nil)
+    refute @node.join(visitor, "other", "ada", nil)
+    @node.leave_all(visitor)
+    assert_equal [%w[room], 1], [@replica.rooms.keys, @replica.counts.refused]
+    assert_match(/a join was refused/, @log.string)
+  end
+
   def test_only_a_max_publish_bytes_that_is_too_small_has_a_line_in_the_log
     [20_480, 20_479].each do |bytes|
       @core.max_publish_bytes = bytes
@@ -69,5 +108,11 @@ class PresenceNodeTest < Minitest::Test
     end
     assert_equal 1, @log.string.lines.size
     assert_match(/max_publish_bytes is 20479, less than 20480/, @log.string)
+  end
+
+  private
+
+  def client(closed: false)
+    Visitor.new(closed)
   end
 end
