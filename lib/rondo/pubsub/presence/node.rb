@@ -18,6 +18,8 @@ module Rondo
       PREFIX = "\0rondo:presence:"
       # Ids whose blocks are called before another task may run.
       BATCH = 64
+      # What a block may raise without an end of the task that calls it.
+      ERRORS = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
       # Seconds between two lines of the log about the same thing.
       QUIET = 60
 
@@ -36,6 +38,8 @@ module Rondo
         @news = ConditionVariable.new
         @waiting = 0
         @clients = {}.compare_by_identity
+        @changes = []
+        @calls = []
         @replica = Replica.new(SecureRandom.hex(8), limits, now, largest: core.max_publish_bytes)
         @bell, @rope = IO.pipe
         @rope.nonblock = true
@@ -74,7 +78,7 @@ module Rondo
         [@bell, @rope].each(&:close)
       end
 
-      # Nothing of a client that is closed is entered. Whoever tells of its end waits for the mutex, so it finds what was.
+      # A client that is closed enters nothing. Whoever tells of its end waits for the mutex, and finds its rooms.
       # @return [Boolean]
       def join(client, room, id, info)
         entered = @mutex.synchronize { client.__send__(:note_joined) && enter(client, room, id, info) } or return false
@@ -302,34 +306,50 @@ module Rondo
 
       # One task at a time calls blocks.
       def call_blocks
-        return unless @mutex.synchronize { !@calling && @replica.changes? && (@calling = true) }
+        return unless @mutex.synchronize { !@calling && (untold? || @replica.changes?) && (@calling = true) }
 
         Rondo.run { work_off }
       rescue TaskLimitError
         @calling = false # with the next turn
       end
 
+      # What a block has kept from being told, because it ended the task, comes first.
       def work_off
-        name, changes = @mutex.synchronize { @replica.take_changes(BATCH) }
-        changes&.each { |change| tell(name, *change) }
+        take_changes unless untold?
+        tell
+        tell(*@changes.shift) until @changes.empty?
       ensure
         @calling = false
         ring
       end
 
-      def tell(name, kind, id, info, silent = nil)
+      def untold?
+        !(@changes.empty? && @calls.empty?)
+      end
+
+      def take_changes
+        name, changes = @mutex.synchronize { @replica.take_changes(BATCH) }
+        @changes = changes.to_a.map { |change| [name, *change] }
+      end
+
+      # @param change [Array] name of the room, kind, id, info, and whether it was silent; none: calls are left
+      def tell(*change)
+        @calls = calls_of(*change) if change.any?
+        call(*@calls.shift) until @calls.empty?
+      end
+
+      def calls_of(name, kind, id, info, silent = nil)
         value = Presence.parse(info)
         listeners = Presence.listeners(name).select { |listener| listener.kind == kind }
         once = listeners.any?(&:once) && @mutex.synchronize { @replica.once?(name, kind, id, silent) }
-        listeners.each do |listener|
-          next if listener.once && !once
+        listeners.filter_map { |listener| [name, listener, id, value] if once || !listener.once }
+      end
 
-          begin
-            listener.block.call(id, value)
-          rescue StandardError, ScriptError => e
-            PubSub.log.error "! Presence: a block for #{kind} of #{name.inspect}: #{e.full_message(highlight: false)}"
-          end
-        end
+      def call(name, listener, id, value)
+        listener.block.call(id, value)
+      rescue *ERRORS => e
+        PubSub.log.error "! Presence: a block for #{listener.kind} of #{name.inspect}: " \
+                         "#{e.full_message(highlight: false)}"
       end
     end
   end

@@ -101,6 +101,25 @@ class PresenceNodeTest < Minitest::Test
     assert_match(/a join was refused/, @log.string)
   end
 
+  # Also one that ends the thread. Blocks of the same id that it has kept from their call, and other ids, come next.
+  def test_what_a_block_raises_costs_no_other_call
+    [NoMemoryError, SystemStackError, NotImplementedError, SystemExit, Interrupt].each do |error|
+      calls = []
+      told = ->(kind) { P::Listener.new(kind, ->(id, _) { calls << [kind, id] }, false) }
+      raising = P::Listener.new(:join, ->(id, _) { raise error if id == "b" }, false)
+      P.stub(:listeners, [raising, told.call(:join), told.call(:leave)]) { come_and_go(error.name, %w[a b c]) }
+      assert_equal %i[join leave].product(%w[a b c]), calls, error
+    end
+    assert_equal 3, @log.string.scan("a block for join of").size
+  end
+
+  def test_a_thread_that_a_block_ends_costs_no_other_call
+    calls = []
+    listener = P::Listener.new(:join, ->(id, _) { id == "a" ? Thread.current.kill : calls << id }, false)
+    P.stub(:listeners, [listener]) { come_and_go("room", %w[a b]) }
+    assert_equal %w[b], calls
+  end
+
   def test_only_a_max_publish_bytes_that_is_too_small_has_a_line_in_the_log
     [20_480, 20_479].each do |bytes|
       @core.max_publish_bytes = bytes
@@ -111,6 +130,30 @@ class PresenceNodeTest < Minitest::Test
   end
 
   private
+
+  # Tasks of a server, as far as this needs them.
+  def come_and_go(room, ids)
+    @replica.limits = @replica.limits.change(grace: 0)
+    @node.listen(room)
+    ids.each { |id| @replica.join(room, id, nil, 0) }
+    run_tasks
+    ids.each { |id| @replica.leave(room, id, 0) }
+    run_tasks
+  end
+
+  def run_tasks
+    more = true
+    while more
+      more = false
+      Rondo.stub(:run, ->(&task) { more = Thread.new { quietly(&task) }.join }) { @node.send(:call_blocks) }
+    end
+  end
+
+  def quietly
+    yield
+  rescue SystemExit, Interrupt
+    nil # of a block
+  end
 
   def client(closed: false)
     Visitor.new(closed)
