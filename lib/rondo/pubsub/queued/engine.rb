@@ -177,9 +177,10 @@ module Rondo
       end
 
       def change
-        return false if @closed && @pid == Process.pid
+        return refuse_late if @closed && @pid == Process.pid
 
         start_thread unless @pid == Process.pid
+        flush_at_exit unless @flushed_at_exit == @pid
         yield.tap { @pump.wake }
       end
 
@@ -189,8 +190,32 @@ module Rondo
         @pid = Process.pid
         @pump = begin_pump
         @thread = named_thread(self.class::THREAD) { @pump.run }
-        pid = @pid
-        at_exit { close if pid == Process.pid && !@closed }
+        @chance = LAST_CHANCE
+      end
+
+      # Older blocks of at_exit come after this one. What they publish has a block of its own.
+      def flush_at_exit
+        pid = @flushed_at_exit = @pid
+        at_exit { leave if [@pid, Process.pid].all?(pid) && !@closed }
+      end
+
+      # All of these blocks share the time of one, so a thread that goes on publishing does not keep the process.
+      def leave
+        @flushed_at_exit = nil
+        began = monotonic
+        hurry unless @outage.here?
+        lost = flush(@chance)
+        @chance = [@chance - (monotonic - began), 0].max
+        return unless lost.positive?
+
+        @is_over = true
+        close(0)
+      end
+
+      # @return [false]
+      def refuse_late
+        @outage.refused("the program ends: nothing more is sent") if @is_over
+        false
       end
 
       def end_thread
