@@ -90,14 +90,16 @@ module Rondo
       send_body(json(message(channel, data)), 1, confirm).fetch(0)
     end
 
-    # @param messages [Array<Array(String, Object)>] channels and data, at most 1000; they are published in turn
+    # @param messages [Array<Array(String, Object)>, Hash{String => Object}] channels and data, at most 1000; they are
+    #   published in turn
     # @param confirm [Numeric, nil] as for {#publish}
     # @return [Integer] how many
     # @return [Array<Integer, true>] with confirm: what {#publish} returns, of each
     # @raise [Error] its `messages` say which ones are published; none is if one of them is refused
-    # @raise [ArgumentError] as for {#publish}
+    # @raise [ArgumentError] as for {#publish}, or for a batch of another shape
     def publish_all(messages, confirm: nil)
-      results = send_body(json(messages.map { |channel, data| message(channel, data) }), messages.size, confirm)
+      pairs = pairs_of(messages)
+      results = send_body(json(pairs.map { |channel, data| message(channel, data) }), pairs.size, confirm)
       confirm ? results : results.size
     end
 
@@ -116,6 +118,14 @@ module Rondo
     rescue URI::InvalidURIError, ArgumentError
       shown = PubSub::Queued.without_secrets(url)
       raise ArgumentError, "#{shown} is not the address of a control server: expected http://HOST:PORT or unix:///PATH"
+    end
+
+    # What is no pair could be taken for another message.
+    def pairs_of(messages)
+      pairs = messages.is_a?(Enumerable) ? messages.to_a : [nil]
+      return pairs if pairs.all? { |pair| pair.is_a?(Array) && pair.size == 2 }
+
+      raise ArgumentError, "a batch is an Array of [channel, data]"
     end
 
     def message(channel, data)

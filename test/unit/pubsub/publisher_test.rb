@@ -169,6 +169,21 @@ class PublisherTest < Minitest::Test
     refute_includes Publisher.new(@url, token: "hidden").inspect, "hidden"
   end
 
+  # Parts of it would be published as something else.
+  def test_a_batch_of_another_shape
+    publisher = Publisher.new("http://127.0.0.1:1")
+    [%w[news hello], [%w[news one two]], [["news"]], [%w[news one], "jobs"], [[]], [nil], [{ "news" => "one" }], "news", nil, 5].each do |batch|
+      error = assert_raises(ArgumentError, batch.inspect) { publisher.publish_all(batch) }
+      assert_equal "a batch is an Array of [channel, data]", error.message
+    end
+  end
+
+  def test_a_batch_of_channels_with_their_data
+    asked = answer_with(PUBLISHED.sub(":1}\n", ":2}\n"))
+    assert_equal 2, Publisher.new(@url).publish_all({ "news" => "one", jobs: { done: 7 } })
+    assert_includes asked.pop, '[{"channel":"news","data":"one"},{"channel":"jobs","data":{"done":7}}]'
+  end
+
   def test_it_needs_nothing_compiled
     script = "require 'rondo/pubsub/publisher'; p Rondo::Publisher.new('http://a'); p $LOADED_FEATURES.grep(/rondo\\.so|rondo\\.rb/)"
     output, status = Open3.capture2e(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}", "-e", script)
