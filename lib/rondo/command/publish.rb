@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # `rondo publish CHANNEL MESSAGE`: publishes through the control server of a running server. Exit code 0, or 1 with one
-# line on standard error. With --confirm the id of a message that is kept is on standard output.
+# line on standard error, or 130 after Ctrl-C. With --confirm the id of a message that is kept is on standard output.
 # SPDX-License-Identifier: MIT
 
 require "rondo/command/running_server"
@@ -26,7 +26,7 @@ module Rondo
       @server = RunningServer.new
     end
 
-    # @return [Integer] 0 or 1
+    # @return [Integer] 0 or 1; 130: it was interrupted
     def run
       channel, message, *rest = words
       return @done if @done
@@ -39,7 +39,7 @@ module Rondo
     rescue OptionParser::ParseError, Error, Publisher::Error => e
       CommandLine.fail_with(e, parser, @err)
     rescue Interrupt
-      1
+      130
     end
 
     private
@@ -86,8 +86,17 @@ module Rondo
     end
 
     def read
-      text = @input.read(LONGEST + 1).to_s
+      text = input
       text.bytesize > LONGEST ? raise(Error, "the message is longer than #{LONGEST} bytes") : text
+    end
+
+    def input
+      raise IOError, "it is closed" unless @input
+
+      @input.read(LONGEST + 1).to_s
+    rescue SystemCallError, IOError => e
+      reason = e.is_a?(SystemCallError) ? SystemCallError.new(nil, e.errno).message : e.message
+      raise Error, "cannot read standard input: #{reason}"
     end
   end
 end

@@ -134,7 +134,7 @@ module Rondo
 
     def json(message)
       JSON.generate(message).tap { |text| raise ArgumentError unless text.valid_encoding? }
-    rescue JSON::GeneratorError, EncodingError, ArgumentError
+    rescue JSON::JSONError, EncodingError, ArgumentError
       raise ArgumentError, "a message must be UTF-8, or something that can be JSON"
     end
 

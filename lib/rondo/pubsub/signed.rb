@@ -138,7 +138,9 @@ module Rondo
       def wrap(json, seconds)
         return json if seconds.nil?
         raise TypeError, "expires_in must be seconds, not #{seconds.class}" unless seconds.is_a?(Numeric)
-        raise ArgumentError, "expires_in must be from 0.001 s to 100 years" unless seconds.between?(0.001, LONGEST_TIME)
+        unless seconds.real? && (0.001..LONGEST_TIME).cover?(seconds)
+          raise ArgumentError, "expires_in must be from 0.001 s to 100 years"
+        end
 
         expiry = Time.at(Process.clock_gettime(Process::CLOCK_REALTIME, :float_second) + seconds).utc
         JSON.generate("_rails" => { "message" => strict(json), "exp" => expiry.iso8601(3), "pur" => nil })

@@ -290,6 +290,8 @@ class PublishTest < ControlCase
       %w[publish news a -C -] => /it is not known which server is meant/,
       %w[publish --nonsense] => /invalid option --nonsense/ }.each { |words, why| assert_complaint 1, why, rondo(*words) }
     assert_includes rondo("publish", "--help").out, "Usage: rondo publish CHANNEL MESSAGE"
+    folder = ["/bin/sh", "-c", 'exec "$@" < .', "sh"]
+    assert_complaint 1, /\Arondo: cannot read standard input: Is a directory\n\z/, run_command(*folder, *RONDO, "publish", "news", "-", "-S", "state")
     write "long", "x" * (MEBI + 1)
     assert_complaint 1, /the message is longer than 1048576 bytes/, run_command(*RONDO, "publish", "news", "-", "-S", "state", stdin: "long")
   end

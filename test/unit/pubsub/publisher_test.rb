@@ -164,7 +164,8 @@ class PublisherTest < Minitest::Test
     end
     ["", "a b", "a\r\nb", "ü", "a" * 513].each { |token| assert_raises(ArgumentError, token) { Publisher.new(@url, token: token) } }
     [0, -1, "5", nil].each { |time| assert_raises(ArgumentError, time.inspect) { Publisher.new(@url, timeout: time) } }
-    ["\xff", Float::NAN, ["\xff"]].each { |data| assert_raises(ArgumentError, data.inspect) { Publisher.new(@url).publish("a", data) } }
+    cycle = {}.tap { |hash| hash[:itself] = hash }
+    ["\xff", Float::NAN, ["\xff"], cycle, { deep: [cycle] }].each { |data| assert_raises(ArgumentError, data.inspect) { Publisher.new(@url).publish("a", data) } }
     assert_raises(ArgumentError) { Publisher.new(@url).publish("\xff", "a") }
     refute_includes Publisher.new(@url, token: "hidden").inspect, "hidden"
   end

@@ -158,7 +158,10 @@ class SignedTest < Minitest::Test
     ["", "short", [], ["a" * 16, nil], ["a" * 16] * 17, 5].each { |secrets| assert_raises(ArgumentError, secrets.inspect) { Rondo::Signed.secrets = secrets } }
     ["", "a" * 1025, "\xff"].each { |name| assert_raises(ArgumentError, name.inspect) { signed(name) } }
     assert_raises(TypeError) { signed(5) }
-    [0, -1, Float::NAN, Float::INFINITY, 10**12].each { |time| assert_raises(ArgumentError, time.to_s) { signed("a", expires_in: time) } }
+    [0, -1, Float::NAN, Float::INFINITY, 10**12, Complex(5, 0), Complex(5, 1)].each do |time|
+      error = assert_raises(ArgumentError, time.to_s) { signed("a", expires_in: time) }
+      assert_equal "expires_in must be from 0.001 s to 100 years", error.message
+    end
     assert_raises(TypeError) { signed("a", expires_in: "60") }
   end
 
