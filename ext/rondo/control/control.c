@@ -22,6 +22,7 @@
 #include "control/metrics.h"
 #include "control/reply.h"
 #include "control/live.h"
+#include "request/query.h"
 #include "server/server.h"
 #include "control/verbs.h"
 
@@ -42,61 +43,13 @@ struct rd_control {
 
 #define WATCH_S_MOST     60
 #define REFUSAL_QUIET_MS 60000
+#define CONFIRM_MS_MOST  30000
 
 /* ---- pages ---- */
 
-/* Finds `NAME=VALUE` of the query. `name` has its equals sign. */
-static bool find_in_query(const rd_request *request, rd_slice name, rd_slice *value) {
-    rd_slice query = rd_request_slice(request, request->head.query);
-    for (size_t at = 0; at + name.len <= query.len; at++) {
-        if (at > 0 && query.ptr[at - 1] != '&') continue;
-        if (memcmp(query.ptr + at, name.ptr, name.len) != 0) continue;
-        const char *begin = query.ptr + at + name.len;
-        const size_t left = query.len - at - name.len;
-        const char *end = left > 0 ? memchr(begin, '&', left) : NULL;
-        *value = rd_slice_of(begin, end != NULL ? (size_t)(end - begin) : left);
-        return true;
-    }
-    return false;
-}
-
-/* Reads `NAME=NUMBER` of the query; 0 if it is missing. */
-static uint64_t number_in_query(const rd_request *request, rd_slice name) {
-    rd_slice value;
-    uint64_t number = 0;
-    if (!find_in_query(request, name, &value)) return 0;
-    for (size_t at = 0; at < value.len && number < 1000000; at++) {
-        if (value.ptr[at] < '0' || value.ptr[at] > '9') break;
-        number = number * 10 + (uint64_t)(value.ptr[at] - '0');
-    }
-    return number;
-}
-
-#define CONFIRM_MS_MOST 30000
-
-/* Reads seconds, such as 5 or 0.25. Returns milliseconds, or -1. */
-static int64_t read_seconds(rd_slice text) {
-    int64_t ms = 0;
-    int digits = 0, decimals = -1;
-    for (size_t at = 0; at < text.len; at++) {
-        if (text.ptr[at] == '.' && decimals < 0 && digits > 0) {
-            decimals = 0;
-        } else if (text.ptr[at] >= '0' && text.ptr[at] <= '9' && decimals < 3 && digits < 9) {
-            ms = ms * 10 + (text.ptr[at] - '0');
-            digits++;
-            if (decimals >= 0) decimals++;
-        } else {
-            return -1;
-        }
-    }
-    if (digits == 0 || decimals == 0) return -1;
-    for (int left = decimals < 0 ? 0 : decimals; left < 3; left++) ms *= 10;
-    return ms;
-}
-
 static void show_live(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    uint64_t within = number_in_query(request, RD_SLICE("within=")) * 1000;
+    uint64_t within = rd_query_number(request, "within") * 1000;
     bool stuck = within > 0 && rd_report_is_stuck(&control->report, within);
     rd_text_add(&text, stuck ? "stuck: no worker has returned from the application\n" : "live\n");
     rd_reply(request, stuck ? 503 : 200, RD_REPLY_TEXT, &text);
@@ -118,12 +71,12 @@ static void show_ready(rd_control *control, rd_request *request) {
  * what the status page shows of the last minutes. */
 static void show_stats(rd_control *control, rd_request *request) {
     rd_buffer text = {0};
-    uint64_t seconds = number_in_query(request, RD_SLICE("watch="));
+    uint64_t seconds = rd_query_number(request, "watch");
     if (seconds > WATCH_S_MOST) seconds = WATCH_S_MOST;
     if (seconds > 0) rd_report_watch(&control->report, seconds * 1000);
     rd_report_measure(&control->report);
     rd_report_stats(&control->report, &text);
-    if (number_in_query(request, RD_SLICE("past=")) > 0) rd_live_add_past(control->live, &text);
+    if (rd_query_number(request, "past") > 0) rd_live_add_past(control->live, &text);
     rd_reply(request, 200, RD_REPLY_JSON, &text);
     rd_buffer_clear(&text);
 }
@@ -174,14 +127,31 @@ static const rd_page *find_page(rd_slice path) {
     return NULL;
 }
 
+/* With a misspelt `confirm` nobody would wait for the engine. Returns false if it was refused. */
+static bool knows_parameters(rd_request *request) {
+    static const char *const known[] = {"token", "confirm", NULL};
+    char why[120], shown[64];
+    rd_slice name;
+    size_t len = 0;
+    if (!rd_query_find_other(request, known, &name)) return true;
+    for (; len < name.len && len < sizeof(shown) - 1; len++) {
+        shown[len] = (char)(name.ptr[len] > ' ' && name.ptr[len] <= '~' ? name.ptr[len] : '?');
+    }
+    shown[len] = '\0';
+    snprintf(why, sizeof(why), "unknown parameter %s; there is confirm", shown);
+    rd_reply_error(request, 400, why);
+    return false;
+}
+
 /* How long a request waits for the engine, by `confirm=`: 0 if it does not. Returns false if it was
  * refused. */
 static bool take_confirm(rd_request *request, int verb, int64_t *ms) {
     rd_slice text;
     *ms = 0;
-    if (verb != RD_VERB_PUBLISH || !find_in_query(request, RD_SLICE("confirm="), &text))
-        return true;
-    *ms = read_seconds(text);
+    if (verb != RD_VERB_PUBLISH) return true;
+    if (!knows_parameters(request)) return false;
+    if (!rd_query_find(request, "confirm", &text)) return true;
+    *ms = rd_query_seconds(text);
     if (*ms > 0 && *ms <= CONFIRM_MS_MOST) return true;
     rd_reply_error(request, 400, "confirm must be seconds, from 0.001 to 30");
     return false;

@@ -535,6 +535,40 @@ static void test_who_waits_for_the_engine_says_how_long(void) {
     finish();
 }
 
+/* A word that is misspelt would not wait, and nobody would know. */
+static void test_parameters_that_there_are_not(void) {
+    static const char *bad[] = {
+        "&confrim=1", "&confirm=5&wait=1", "&Confirm=1",        "&confirm%3D1",
+        "&=1",        "&token&x",          "&confirm=5;wait=1", "&confirm"};
+    static const char *good[] = {"&", "&&token=x", "&confirm=5&", ";confirm=5"};
+    char query[101];
+    int fd;
+    start();
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        fd = post_with(1, bad[i]);
+        CHECK_INT(status_of(hear(fd, NULL)), 400);
+        close(fd);
+    }
+    fd = post_with(1, "&confrim=1");
+    hear(fd, NULL);
+    CHECK(strstr(got, "\"unknown parameter confrim; there is confirm\"") != NULL);
+    close(fd);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        fd = post_with(1, good[i]);
+        answer(next_publication(), "done");
+        CHECK_INT(status_of(hear(fd, NULL)), 200);
+        close(fd);
+    }
+    memset(query, 'x', sizeof(query));
+    query[0] = '&';
+    query[100] = '\0';
+    fd = post_with(1, query);
+    CHECK_INT(status_of(hear(fd, NULL)), 400);
+    CHECK(strstr(got, "; there is confirm\"") != NULL);
+    close(fd);
+    finish();
+}
+
 static void test_who_waits_for_the_engine_has_more_time(void) {
     start_with((rd_control_options){.token = "s3cret", .verbs = ~0u, .answer_timeout_ms = 20});
     int patient = post_with(1, "&confirm=30");
@@ -815,6 +849,7 @@ int main(void) {
     test_the_process_fetches_a_body();
     test_bodies_that_wait_for_the_process();
     test_who_waits_for_the_engine_says_how_long();
+    test_parameters_that_there_are_not();
     test_who_waits_for_the_engine_has_more_time();
     test_what_was_not_published_for_sure();
     test_a_process_that_does_not_answer();

@@ -209,6 +209,8 @@ class PublishTest < ControlCase
     assert_complaint 1, /confirm must be seconds, from 0.001 to 30/, rondo("publish", "news", "m", "--confirm", "31", *words)
     assert_complaint 1, /invalid argument: --confirm x/, rondo("publish", "news", "m", "--confirm", "x", *words)
     assert_equal 400, post(one, '{"channel":"kept","data":"m"}', query: "?confirm=0").first
+    assert_equal [400, %({ "error": "unknown parameter confrim; there is confirm" }\n)],
+                 post(one, '{"channel":"kept","data":"m"}', query: "?confrim=1")
     redis.freeze_process
     error = assert_raises(Rondo::Publisher::Error) { publisher(one).publish_all([%w[kept a], %w[news b]], confirm: 0.3) }
     assert_equal [504, 0, [nil, nil]], [error.status, error.published, error.messages]
