@@ -349,7 +349,7 @@ module Rondo
     end
 
     def grow
-      return if leaving? || !@listening
+      return if refuse?("worker was added") || !@listening
 
       @reconciled = false
       @supervisor.grow or @log.say "! No worker was added: there is room for #{@slots.room} workers"
@@ -359,7 +359,7 @@ module Rondo
     end
 
     def shrink
-      return if leaving? || !@listening
+      return if refuse?("worker was ended") || !@listening
 
       @reconciled = false
       @supervisor.shrink or @log.say "! No worker was ended: it is the last one"
@@ -378,6 +378,7 @@ module Rondo
       @log.say "- Stopping at once" if force && @stopping
       @hooks.try_within(force ? 0 : Serving::GRACE, :before_drain) unless @stopping
       @stopping = true
+      @control&.leave
       # From here on the kernel refuses connections that no worker has accepted.
       @control&.unwatch
       @slots.close_all

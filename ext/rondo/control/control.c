@@ -163,6 +163,18 @@ static void ask(rd_control *control, rd_request *request, int verb) {
     rd_commands_ask(&control->commands, request, rd_verb_table[verb].path, more_ms);
 }
 
+/* The process gets it all the same, and says so in the log. Returns whether it was refused. */
+static bool refuse_beginning(const rd_control *control, rd_request *request, int verb) {
+    const uint32_t beginnings = 1u << RD_VERB_RESTART | 1u << RD_VERB_PHASED_RESTART |
+                                1u << RD_VERB_REFORK | 1u << RD_VERB_WORKER_COUNT_UP |
+                                1u << RD_VERB_WORKER_COUNT_DOWN;
+    char why[120];
+    if (!control->is_leaving || !(beginnings & 1u << verb)) return false;
+    snprintf(why, sizeof(why), "%s is refused: this server stops", rd_verb_table[verb].path);
+    rd_reply_error(request, 503, why);
+    return true;
+}
+
 static void carry_out(rd_control *control, rd_request *request, int verb) {
     const rd_verb_info *row = &rd_verb_table[verb];
     if (!(control->verbs & 1u << verb)) {
@@ -173,10 +185,10 @@ static void carry_out(rd_control *control, rd_request *request, int verb) {
         rd_reply_error(request, 404, why);
     } else if (row->answers) {
         ask(control, request, verb);
-    } else if (rd_commands_send(&control->commands, row->path)) {
-        rd_reply_ok(request);
-    } else {
+    } else if (!rd_commands_send(&control->commands, row->path)) {
         rd_reply_error(request, 503, "the process no longer takes commands");
+    } else if (!refuse_beginning(control, request, verb)) {
+        rd_reply_ok(request);
     }
 }
 

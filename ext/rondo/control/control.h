@@ -69,7 +69,8 @@ void rd_control_stop(rd_control *control);
 /* Stops and frees. */
 void rd_control_free(rd_control *control);
 
-/* From now on /ready is answered 503, whatever the workers are. */
+/* The server stops. From now on /ready is answered 503, whatever the workers are, and so are verbs
+ * that would begin something. */
 void rd_control_leave(rd_control *control);
 
 /* Another process continues with the listeners: the files of Unix sockets stay. Before stop. */

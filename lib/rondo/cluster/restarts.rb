@@ -42,8 +42,18 @@ module Rondo
         @stopping || @notice
       end
 
+      # @param what [String] was asked for
+      # @return [Boolean] whether the server stops instead; the log has a line then
+      def refuse?(what)
+        return false unless leaving?
+
+        @restart_again = false
+        @log.say "- No #{what}: this server stops"
+        true
+      end
+
       def phased_restart_now
-        return if leaving? || !@listening
+        return if refuse?("restart") || !@listening
         return restart_now if @generations.restarting? # a restart does more, and begins again
         return @restart_again = true if @generations.previous # one at a time: the newest code comes last
 
@@ -60,7 +70,7 @@ module Rondo
 
       # The mold has the application as it was loaded: workers that come from it share its memory again.
       def refork_now
-        return if leaving? || !@listening || @reforking
+        return if refuse?("refork") || !@listening || @reforking
         if @generations.restarting? || @generations.previous
           return @log.say "- No refork: a restart replaces the workers"
         end
@@ -80,7 +90,7 @@ module Rondo
       # Once, and only while the workers are those of the start, as Puma does.
       def refork_when_due(worker)
         limit = @settings[:refork_after]
-        return if @renewed || limit.zero? || worker.index.positive? || worker.requests < limit
+        return if leaving? || @renewed || limit.zero? || worker.index.positive? || worker.requests < limit
         return if @generations.restarting? || @generations.previous
 
         refork_now
@@ -95,7 +105,7 @@ module Rondo
 
       # The code is loaded first: if that fails, nothing has changed.
       def restart_now
-        return if leaving? || !@listening
+        return if refuse?("restart") || !@listening
 
         @log.say "- Restarting: loading the application"
         @reconciled = @restart_again = false

@@ -207,7 +207,8 @@ module Rondo
       end)
     end
 
-    # The server stops soon, so it gets no new clients from those that ask whether it is ready.
+    # The server stops, at once or soon. It gets no new clients from those that ask whether it is ready, and verbs that
+    # would begin something are refused. The process still gets them.
     # @return [void]
     def leave
       @core.leave

@@ -159,7 +159,7 @@ module Rondo
     # The whole process again, by exec, with the same listening sockets.
     # @return [void]
     def restart
-      return if @notice || @serving.stopping?
+      return @restart || @log.say("- No restart: this server stops") if @notice || @serving.stopping?
 
       own = @server.descriptors.map { |url, number| [marked(url), number] }
       @handed_on = HandedOn.new([*own, *@fetched&.descriptors], @foreign)
@@ -202,6 +202,7 @@ module Rondo
 
     def stop_serving(force: @serving.stopping?)
       @scoreboard.set(0, :state, Scoreboard::STATES.index(:draining))
+      @control&.leave unless @restart
       @control&.unwatch
       @serving.stop(force: force, spread: !@restart) # nobody could come back before the restart
     end
@@ -244,8 +245,7 @@ module Rondo
     end
 
     def notify_ready
-      @scoreboard.set(0, :ready_ms, now_ms)
-      @scoreboard.set(0, :state, Scoreboard::STATES.index(:ready))
+      { ready_ms: now_ms, state: Scoreboard::STATES.index(:ready) }.each { |name, value| @scoreboard.set(0, name, value) }
     end
 
     def now_ms

@@ -105,6 +105,15 @@ static int status_of(const char *answer) {
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? atoi(answer + 9) : 0;
 }
 
+static void read_line(char *line, size_t room) {
+    size_t len = 0;
+    while (len < room - 1 && (len == 0 || line[len - 1] != '\n')) {
+        if (recv(process_fd, line + len, 1, 0) != 1) break;
+        len++;
+    }
+    line[len] = '\0';
+}
+
 /* ---- pages ---- */
 
 static void test_probes(void) {
@@ -127,6 +136,26 @@ static void test_a_server_that_is_about_to_stop(void) {
     CHECK_INT(status_of(fetch("GET", "/ready", "")), 503);
     CHECK(strstr(got, "\r\n\r\nnot ready: 1 of 1, and the server is about to stop\n") != NULL);
     CHECK_INT(status_of(fetch("GET", "/live", "")), 200);
+    finish();
+}
+
+/* It also gets the verbs that are refused, for its log. Others are carried out as before. */
+static void test_nothing_begins_in_a_server_that_is_about_to_stop(void) {
+    char line[64], expected[64];
+    start();
+    rd_control_leave(control);
+    for (int i = 0; i < RD_VERB_COUNT; i++) {
+        if (rd_verb_table[i].answers) continue;
+        const bool begins = i == RD_VERB_RESTART || i == RD_VERB_PHASED_RESTART ||
+                            i == RD_VERB_REFORK || i == RD_VERB_WORKER_COUNT_UP ||
+                            i == RD_VERB_WORKER_COUNT_DOWN;
+        snprintf(line, sizeof(line), "/%s?token=s3cret", rd_verb_table[i].path);
+        snprintf(expected, sizeof(expected), "0 %s\n", rd_verb_table[i].path);
+        CHECK_INT(status_of(fetch("POST", line, "")), begins ? 503 : 200);
+        CHECK(strstr(got, begins ? "is refused: this server stops" : "ok") != NULL);
+        read_line(line, sizeof(line));
+        CHECK_STR(line, expected);
+    }
     finish();
 }
 
@@ -371,15 +400,6 @@ static void test_stalled_and_many_clients(void) {
 }
 
 /* ---- the process ---- */
-
-static void read_line(char *line, size_t room) {
-    size_t len = 0;
-    while (len < room - 1 && (len == 0 || line[len - 1] != '\n')) {
-        if (recv(process_fd, line + len, 1, 0) != 1) break;
-        len++;
-    }
-    line[len] = '\0';
-}
 
 static int ask(const char *target) {
     char head[128];
@@ -836,6 +856,7 @@ static void test_watching_by_stats(void) {
 int main(void) {
     test_probes();
     test_a_server_that_is_about_to_stop();
+    test_nothing_begins_in_a_server_that_is_about_to_stop();
     test_a_process_whose_application_hangs();
     test_entrances();
     test_without_a_token();

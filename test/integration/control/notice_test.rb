@@ -78,6 +78,45 @@ class NoticeTest < ControlCase
       server.stop(signal: "TERM")
       refute_match(/^- (?:Restarting|Starting)/, server.log)
     end
+
+    define_method("test_who_asks_for_more_is_told_so_#{workers}") do
+      server = server_with(600, workers, "-S", "state")
+      server.signal("TERM")
+      eventually("not ready") { ready(server).code == "503" }
+      refused(workers).each { |verb, line| assert_refused(server, verb, line) }
+      server.signal("USR2")
+      server.wait_for_log(/(?:^- No restart: this server stops$.*){#{workers.zero? ? 2 : 3}}/m)
+      next if workers.zero?
+
+      server.signal("USR1")
+      server.wait_for_log(/(?:^- No restart: this server stops$.*){4}/m)
+    end
+
+    define_method("test_so_is_who_asks_without_a_delay_#{workers}") do
+      write "config.ru", "run ->(env) { warn 'in'; sleep }\n"
+      server = controlled("-w", workers.to_s, "-S", "state")
+      client = dial_url(server.url)
+      client.write("GET / HTTP/1.0\r\n\r\n")
+      server.wait_for_log(/^in$/)
+      server.signal("TERM")
+      server.wait_for_log(/^- Gracefully/)
+      eventually("not ready") { ready(server).code == "503" }
+      refused(workers).each { |verb, line| assert_refused(server, verb, line) }
+      server.stop(signal: "TERM")
+    end
+  end
+
+  # @return [Hash{String => String}] verbs and what the log has of them
+  def refused(workers)
+    return { "restart" => "restart" } if workers.zero?
+
+    { "restart" => "restart", "phased-restart" => "restart", "refork" => "refork",
+      "worker-count-up" => "worker was added", "worker-count-down" => "worker was ended" }
+  end
+
+  def assert_refused(server, verb, line)
+    assert_complaint 1, /the server says: #{verb} is refused: this server stops$/, rondo("ctl", verb, "-S", "state")
+    server.wait_for_log(/^- Control server: #{verb}\n- No #{line}: this server stops$/)
   end
 
   def test_without_it
