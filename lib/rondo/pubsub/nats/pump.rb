@@ -327,7 +327,9 @@ module Rondo
         def patience
           return 0 if @link&.more? && @link.reads?
 
-          [@link&.patience, @requests&.patience, @outage.pause, @mutex.synchronize { @stream&.pause }].compact.min
+          # The pause before an attempt is past when there is a link.
+          pause = @outage.pause unless @link
+          [@link&.patience, @requests&.patience, pause, @mutex.synchronize { @stream&.pause }].compact.min
         end
       end
     end

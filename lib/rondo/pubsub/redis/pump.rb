@@ -163,7 +163,8 @@ module Rondo
         def patience(links)
           return 0 if links.any?(&:more?)
 
-          [*links.map(&:patience), @outage.pause].compact.min
+          # The pause before an attempt is past when there is a link.
+          [*links.map(&:patience), (@outage.pause if links.empty?)].compact.min
         end
       end
     end
