@@ -305,7 +305,7 @@ module Rondo
       end
 
       def begin_pump
-        parts = Pump::Parts.new(@outbox, @interests, @stream, @outage)
+        parts = Pump::Parts.new(@outbox, @interests, @stream, @outage, Held.new(@outbox, @name, @log))
         Pump.new(self, @addresses, parts, @mutex, access: @access, **@terms)
       end
 
@@ -323,7 +323,7 @@ module Rondo
         entry.number = number || @lineage.next_number
         entry.channel, entry.kind = channel, kind
         entry.terms = terms if terms
-        @outbox.push(entry)
+        !(entry.is_a?(Kept) && @outbox.crowded?) && @outbox.push(entry)
       end
 
       def said(entry)

@@ -24,16 +24,22 @@ module Rondo
 
         # @param answer [Hash] to a message
         # @return [Hash, nil] why the stream does not take it; nil: it has it
-        # @raise [Link::Refused] it will, but not now
+        # @raise [Link::Refused] no stream has answered
         def self.refusal(answer)
           error = answer["error"]
           return if error.nil? && answer["seq"].is_a?(Integer)
           raise Link::Refused, "JetStream: an answer that is none" unless error.is_a?(Hash)
-
-          is_full = error["err_code"] == NOT_STORED && error["description"].to_s.match?(/exceed/i)
-          raise Link::Refused, text_of(error) unless is_full || error["code"].to_i < 500
+          raise Link::Refused, text_of(error) if error["none"]
 
           error
+        end
+
+        # @param refusal [Hash, nil] of {refusal}
+        # @return [Boolean] whether the stream will take the message, but not now
+        def self.later?(refusal)
+          return false if refusal.nil? || refusal["code"].to_i < 500
+
+          !(refusal["err_code"] == NOT_STORED && refusal["description"].to_s.match?(/exceed/i))
         end
 
         # @param text [String] as JetStream has times

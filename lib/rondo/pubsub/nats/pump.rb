@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "securerandom"
+require "rondo/pubsub/queued/held"
 require "rondo/pubsub/queued/pump"
 require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/link"
@@ -128,7 +129,8 @@ module Rondo
         # @!attribute interests [Interests]
         # @!attribute stream [Stream, nil]
         # @!attribute outage [Queued::Outage]
-        Parts = Struct.new(:outbox, :interests, :stream, :outage)
+        # @!attribute held [Queued::Held]
+        Parts = Struct.new(:outbox, :interests, :stream, :outage, :held)
 
         # @param engine [Nats] takes messages
         # @param addresses [Array<URI>] to be tried in turn
@@ -139,7 +141,7 @@ module Rondo
         def initialize(engine, addresses, parts, mutex, access:, **terms)
           @engine = engine
           @addresses = addresses.shuffle
-          @outbox, @interests, @stream, @outage = parts.to_a
+          @outbox, @interests, @stream, @outage, @held = parts.to_a
           @mutex = mutex
           @access = access
           @terms = terms
@@ -152,7 +154,7 @@ module Rondo
 
         # @return [Array<Array(Entry, Boolean)>] as {Queued::Outbox#requeue} takes them
         def unanswered
-          (@plain + @kept).sort_by(&:number).map { |entry| [entry, true] }
+          (@plain + @kept + @held.entries).sort_by(&:number).map { |entry| [entry, true] }
         end
 
         private
@@ -210,6 +212,7 @@ module Rondo
             @interests.forget_link
             @stream&.forget_link
             @outbox.requeue(unanswered)
+            @held.clear
           end
           @plain.clear
           @kept.clear
@@ -251,12 +254,27 @@ module Rondo
         end
 
         def send_entries
-          while under_way < WINDOW && @link.unsent_bytes < WINDOW_BYTES
-            entry = @outbox.shift { true } or break
+          while room?
+            entry = next_entry or break
             next refuse_long(entry) if long?(entry)
 
             entry.is_a?(Kept) ? send_kept(entry) : send_plain(entry)
           end
+        end
+
+        # While the stream takes nothing, messages for it are held, and hold up no others.
+        def next_entry
+          entry = @held.shift(@kept.empty?) and return entry
+
+          while (entry = @outbox.shift { true })
+            return entry unless @held.on? && entry.is_a?(Kept)
+
+            @held.add(entry)
+          end
+        end
+
+        def room?
+          under_way < WINDOW && @link.unsent_bytes < WINDOW_BYTES
         end
 
         def under_way
@@ -277,7 +295,7 @@ module Rondo
 
         def refuse(entry, reason)
           @outage.refused(reason)
-          @engine.done(entry)
+          done(entry)
           @engine.tell(entry, false)
         end
 
@@ -288,7 +306,7 @@ module Rondo
 
         # A message that a connection lost on its way may be in the stream.
         def send_kept(entry)
-          return @engine.done(entry) if @stream.written?(entry)
+          return done(entry) if @stream.written?(entry)
 
           @kept << entry
           @stream.write(entry) { |refusal| written(entry, refusal) }
@@ -296,7 +314,15 @@ module Rondo
 
         def written(entry, refusal)
           @kept.delete(entry)
-          refusal ? refuse(entry, Answers.text_of(refusal)) : @engine.done(entry)
+          return done(entry) unless refusal
+
+          text = Answers.text_of(refusal)
+          Answers.later?(refusal) ? @held.refused(entry, text) : refuse(entry, text)
+        end
+
+        def done(entry)
+          @held.settled(entry)
+          @engine.done(entry)
         end
 
         # The server has what was sent before its answer.
@@ -329,7 +355,13 @@ module Rondo
 
           # The pause before an attempt is past when there is a link.
           pause = @outage.pause unless @link
-          [@link&.patience, @requests&.patience, pause, @mutex.synchronize { @stream&.pause }].compact.min
+          pauses = @mutex.synchronize { [@stream&.pause, held_pause] }
+          [@link&.patience, @requests&.patience, pause, *pauses].compact.min
+        end
+
+        # What comes wakes this thread if none can be sent then.
+        def held_pause
+          @held.pause if @requests && @kept.empty? && whole? && room?
         end
       end
     end

@@ -34,6 +34,13 @@ module Rondo
         attr_accessor :terms
         # @return [Awaited::Place, nil] where it is, if somebody waits for that
         attr_accessor :place
+
+        # @param top [Integer] the highest id that is known here
+        # @param writer [String] name under which NATS knows the messages of this engine
+        # @return [Hash{String => String}]
+        def headers(top, writer)
+          { "Nats-Msg-Id" => "#{writer}:#{number}", Stored::HEADER => "#{top} #{kind} #{writer} #{number}" }
+        end
       end
 
       # Of one engine.
@@ -160,15 +167,16 @@ module Rondo
         # ---- what goes out ----
 
         # @param entry [Kept]
-        # @yieldparam refusal [Hash, nil] nil: the stream has it
+        # @yieldparam refusal [Hash, nil] nil: the stream has it. After one that is for now it is written again.
         # @return [void]
         def write(entry)
-          stored = "#{@top} #{entry.kind} #{@lineage.name} #{entry.number}"
-          headers = { "Nats-Msg-Id" => "#{@lineage.name}:#{entry.number}", Stored::HEADER => stored }
+          headers = entry.headers(@top, @lineage.name)
           @written[entry.number] = false
           @awaited.add(entry) if entry.block
           @requests.ask(@names.kept(entry.channel), entry.bytes, headers: headers) do |answer|
             refusal = Answers.refusal(answer)
+            next yield(refusal) if Answers.later?(refusal)
+
             @written.delete(entry.number)
             refusal ? @awaited.drop(entry) : stored(entry, answer["seq"])
             yield refusal

@@ -50,7 +50,7 @@ module Rondo
           @on_lost = on_lost
           @clock = clock
           @waiting = []
-          @count = @bytes = @passing = @passing_bytes = 0
+          @count = @bytes = @passing = @passing_bytes = @aside = @aside_bytes = 0
           @moved_at = 0
         end
 
@@ -70,7 +70,7 @@ module Rondo
           return false if @count >= @count_max || @bytes + entry.bytes.bytesize > @bytes_max
           return false if entry.passing && !passes?(entry.bytes.bytesize)
 
-          @moved_at = @clock.call if @count.zero?
+          @moved_at = @clock.call if idle?
           account(entry, 1)
           @waiting << entry
           true
@@ -90,6 +90,28 @@ module Rondo
           @waiting.unshift(entry)
         end
 
+        # It waits somewhere else, see held.rb: it keeps its room, and does not mean that the server answers nothing.
+        # @param entry [Entry]
+        # @return [void]
+        def set_aside(entry, sign = 1)
+          @moved_at = @clock.call
+          @aside += sign
+          @aside_bytes += sign * entry.bytes.bytesize
+        end
+
+        # It does not wait there any more.
+        # @param entry [Entry]
+        # @return [void]
+        def take_up(entry)
+          set_aside(entry, -1)
+        end
+
+        # @return [Boolean] whether those have all the room but a part, which is for others
+        def crowded?
+          @aside.positive? && (@aside >= @count_max - [@count_max / PART, 1].max ||
+                               @aside_bytes >= @bytes_max - (@bytes_max / PART))
+        end
+
         # @param entry [Entry] was answered
         # @return [void]
         def done(entry)
@@ -105,6 +127,7 @@ module Rondo
           entries = unanswered.select { |entry, _| entry.is_a?(Entry) }
           again, lost = entries.partition { |entry, is_begun| entry.publish || !is_begun }
           @waiting.unshift(*again.map(&:first))
+          @aside = @aside_bytes = 0
           late, @waiting = @waiting.partition(&:passing) if @passing.positive?
           late&.each { |entry| done(entry) }
           lost.map(&:first).each do |entry|
@@ -132,10 +155,15 @@ module Rondo
 
         private
 
+        # What is set aside waits for no answer.
+        def idle?
+          @count == @aside
+        end
+
         # A server that answers nothing may have stopped: what others heard later would be old. A crowd of such entries
         # leaves the room to others.
         def passes?(bytes)
-          return true if @count.zero?
+          return true if idle?
 
           @passing < [@count_max / PART, 1].max && @passing_bytes + bytes <= @bytes_max / PART &&
             @clock.call - @moved_at < LATE
