@@ -8,6 +8,7 @@
 require "openssl"
 require "socket"
 require "rondo/pubsub/queued/engine"
+require "rondo/pubsub/queued/lookup"
 
 module Rondo
   module PubSub
@@ -101,9 +102,20 @@ module Rondo
         end
 
         def connect(host, port)
-          Socket.tcp(host, port, connect_timeout: @timeout).tap do |socket|
+          connect_to(Lookup.addresses(host, port, [@opened_at + @timeout - now, 0].max)).tap do |socket|
             socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
           end
+        end
+
+        # The first one that is there.
+        def connect_to(addresses)
+          *others, last = addresses
+          others.each do |address|
+            return address.connect(timeout: @timeout)
+          rescue SystemCallError
+            next
+          end
+          last.connect(timeout: @timeout)
         end
 
         # @param limit [Float] when the server must have answered
