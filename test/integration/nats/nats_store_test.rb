@@ -69,11 +69,11 @@ class NatsStoreTest < NatsCase
     fill
     1.upto(30) { |number| publish(a, "kept:x", number) }
     a.wait_for_log(/insufficient resources/)
+    from = a.log.bytesize
     a.signal("USR2")
-    a.wait_for_log(/insufficient resources.*insufficient resources/m)
+    [/Worker 0 .* phase: 1/, /^Rondo starting in cluster mode.*insufficient resources/m].each { |line| a.wait_for_log(line, from: from) }
     empty
-    reader.open(a, "kept:x")
-    reader.read_until { reader.seen.size == 31 }
+    reader.stay(a, "kept:x") { reader.seen.size == 31 }
     assert_equal [(0..30).map(&:to_s), 0], [reader.seen, reader.resets]
     assert_equal 31, state["messages"]
     refute_match(/were not sent/, a.log)

@@ -87,6 +87,17 @@ class StreamsCase < ShellCase
       is_true
     end
 
+    # Opens it, and again when the server has ended it, as a worker does that stops.
+    # @yieldreturn [Boolean]
+    def stay(server, *channels)
+      10.times do
+        self.open(server, *channels)
+        read_until { ended? || yield }
+        return unless ended?
+      end
+      raise "ended again and again"
+    end
+
     # @return [Boolean] the server has ended it
     def ended?
       @ended
