@@ -88,7 +88,7 @@ module Confirming
 
     # It is handed on to the next program, and goes before what is published since.
     def test_what_waits_for_the_engine_is_there_after_a_restart_by_exec
-      a = server
+      a = server("-w", "1") # two have no order between them
       first = ask(a, "kept:x", "first")
       store.kill
       3.times { |n| assert_equal "false", ask(a, "kept:x", n.to_s, "0") }
