@@ -35,7 +35,7 @@ module Rondo
           # @param error [Exception, nil] with which the process ends
           # @return [void]
           def leave(error)
-            return if @all.each_value.all?(&:end?)
+            return if @all.values.all?(&:end?) # another thread may ask meanwhile
 
             [$stdout, $stderr, *ObjectSpace.each_object(File)].each { |io| flush(io) }
             case error
