@@ -11,18 +11,17 @@ module Simulate
   Streams = Rondo::PubSub::RedisStreams
   Broken = Rondo::PubSub::Redis::Link::Broken
 
-  # Says nothing.
-  class Silence
-    def say(*) = nil
-    def error(*) = nil
-  end
-
   # What the simulation wants to know of it.
   Streams::Tracks.class_eval do
     attr_writer :copy_max
 
     def start_of(channel) = @tracks[channel] && (@tracks[channel].last || 0)
     def idle? = @tracks.empty? || (!held? && [@joining, @marking, @copies, @copying].none?(&:any?))
+  end
+
+  # All pauses are over the next time.
+  Streams::Returned.class_eval do
+    attr_writer :clock
   end
 
   # A connection to Redis: `out` is on its way there, `answers` are on their way back.
@@ -159,7 +158,7 @@ module Simulate
     def initialize(redis, old)
       @simulated = redis
       @old = old
-      super("redis://simulated", log: Silence.new)
+      super("redis://simulated", log: StreamsModel::Silence.new)
       start_thread
     end
 
@@ -173,6 +172,8 @@ module Simulate
     def begin_anew
       super
       @tracks.copy_max = @simulated.copy_max
+      time = 0
+      @publisher.returned.clock = -> { time += 10 }
     end
 
     def start_thread

@@ -149,7 +149,7 @@ module Simulate
     HOUR = 3_600_000_000
     CHANNELS = %w[x y z].freeze
     # What may happen in a history; each has some of it.
-    FAULTS = %i[break break_old away flush older trim xdel full stuck clock late engine worker crash expire].freeze
+    FAULTS = %i[break break_old away flush older trim xdel full stuck clock late engine worker crash expire bad].freeze
     STEPS = 70
     # Of a rule with a time to live, milliseconds.
     # Bytes of a copy that lacks the oldest messages.
@@ -323,7 +323,8 @@ module Simulate
       when :older then @older ? go_back : @older = @redis.snapshot
       when :trim then @redis.erase(pick(CHANNELS)) { |_, index| index < rand(1..2) }
       when :xdel then delete_one(pick(CHANNELS))
-      when :full then @redis.is_full = !@redis.is_full
+      when :full then @redis.is_full = !@redis.is_full && pick([StreamsModel::OOM, StreamsModel::READONLY])
+      when :bad then refuse_some(pick(CHANNELS))
       when :stuck then machine.is_stuck = !machine.is_stuck
       when :clock then @redis.now += pick([-HOUR, HOUR, -2_000_000, 2_000_000])
       when :late then give_up(machine)
@@ -332,6 +333,11 @@ module Simulate
       when :crash then crash(machine)
       when :expire then @redis.now += pick([TTL * 500, TTL * 1500])
       end
+    end
+
+    # Redis refuses all messages of a channel, or takes them again.
+    def refuse_some(channel)
+      @redis.bad.delete(channel) or @redis.bad[channel] = pick(%w[WRONGTYPE NOPERM])
     end
 
     def break_all
@@ -374,6 +380,7 @@ module Simulate
     def settle
       tell "all is well"
       @redis.is_full = false
+      @redis.bad.clear
       @machines.each { |machine| mend(machine) }
       @clients.each { |client| come(client) unless client.machine }
       calm

@@ -10,6 +10,7 @@ module Simulate
 
   TRACKS = "lib/rondo/pubsub/streams/tracks.rb"
   PUBLISHER = "lib/rondo/pubsub/streams/publisher.rb"
+  RETURNED = "lib/rondo/pubsub/streams/returned.rb"
   PUMP = "lib/rondo/pubsub/streams/pump.rb"
   REDIS_PUMP = "lib/rondo/pubsub/redis/pump.rb"
   SCRIPTS = "lib/rondo/pubsub/streams/scripts.rb"
@@ -64,11 +65,20 @@ module Simulate
     ["a copy is read of a channel that is not confirmed", TRACKS, "next unless !@copying[channel] && yield(number)", "next if @copying[channel]"],
     # ---- publishing ----
     ["a message does not wait for the one before it", PUBLISHER, "before = @sent", "before = -1"],
-    ["a new connection goes on where the old one was", PUBLISHER, "        def forget_link\n          @sent = @written", "        def forget_link\n          @sent"],
-    ["Redis does not learn what a publisher has answers to", PUBLISHER, "entry.bytes, @written,", "entry.bytes, -1,"],
+    ["a new connection goes on where the old one was", PUBLISHER, "        def forget_link\n          @sent = @answered", "        def forget_link\n          @sent"],
+    ["Redis does not learn what a publisher has answers to", PUBLISHER, "entry.bytes, @answered,", "entry.bytes, -1,"],
     ["Redis does not learn the highest id", PUBLISHER, "words = [@tracks.seen,", "words = [0,"],
-    ["a refused message is not sent again", REDIS_PUMP, "            @outbox.put_back(@refused) if @refused\n", ""],
-    ["a refused message goes last", REDIS_PUMP, "@outbox.put_back(@refused) if @refused", "@outbox.instance_variable_get(:@waiting).push(@refused) if @refused"],
+    ["a refused message is not sent again", REDIS_PUMP, "[*(@refused && [[@refused, true]]), *@commands&.unanswered]", "[*@commands&.unanswered]"],
+    ["a refused message goes last", REDIS_PUMP, "[*(@refused && [[@refused, true]]), *@commands&.unanswered]", "[*@commands&.unanswered, *(@refused && [[@refused, true]])]"],
+    ["a message that came back is not sent again", RETURNED, "          @held.insert(", "          [].insert("],
+    ["a message that came back goes last", RETURNED, "@held.bsearch_index { |each| each.number > entry.number } || -1", "-1"],
+    ["new messages overtake those that came back", RETURNED, "return true if @held.empty? && open?", "return true if open?"],
+    ["a message goes again before all have come back", RETURNED, " && !(@is_returning && @flying.positive?)", ""],
+    ["what came back is lost with the connection", RETURNED, "@held.map { |entry| [entry, true] }", "[]"],
+    ["what came back goes again out of turn with a new connection", RETURNED, ".sort_by { |entry, _| entry.number }", ".reverse"],
+    ["who comes back names a message that came back", PUBLISHER, "          @sent = @answered\n        end\n\n        # The connection", "        end\n\n        # The connection"],
+    ["what follows a message that is refused for good waits for it", PUMP, "next @publisher.answered(entry) unless", "next unless"],
+    ["a message is answered before one that came back", PUBLISHER, " unless @returned.before?(entry.number)", ""],
     # ---- scripts, in the model ----
     ["a message is written twice", MODEL, "      return 0 if written >= number.to_i\n", ""],
     ["a message is written before the one before it", MODEL, "      return Refusal.new(\"EARLY\") if written < before.to_i && before.to_i > confirmed.to_i\n", ""],

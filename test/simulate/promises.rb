@@ -6,7 +6,7 @@
 # - None is missing between two of them, unless a reset was told there.
 # - At the end everybody has the last message.
 # - A reset only where Redis has lost something, a limit was reached, or a replay had no answer in time.
-# - What a publisher queued is written once, in its order.
+# - What a publisher queued is written once, in its order, unless Redis refused it for good.
 # SPDX-License-Identifier: MIT
 
 module Simulate
@@ -41,6 +41,7 @@ module Simulate
       texts = @redis.ever.transform_values { |rows| rows.map(&:text) }
       @history.sent.each do |(machine, channel), sent|
         written = texts[channel] & sent
+        sent -= @redis.refused - written
         broken("#{machine.name} published #{sent}, and Redis has #{written} of #{channel}") unless written?(machine, sent, written)
         doubled = texts[channel].tally.select { |text, count| count > 1 && sent.include?(text) }.keys
         broken("written twice: #{doubled}") if doubled.any? && !@went_back && @faults[:flush].zero?

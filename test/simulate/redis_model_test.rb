@@ -55,7 +55,22 @@ class RedisModelTest < Minitest::Test
     assert_operator clock_after_check(last.previous + 1), :>, last.id
   end
 
+  # Its number is not used up: what follows waits until the publisher knows.
+  def test_the_script_and_the_model_refuse_for_good
+    @redis.call("SET", @keys.of("x").last, "of another type")
+    @model.bad["x"] = "WRONGTYPE"
+    publish_number("x", 1, -1, -1)
+    publish_number("y", 2, 1, -1)
+    publish_number("y", 2, 1, 1)
+    assert_equal [0, 1], CHANNELS.map { |channel| @model.ever[channel].size }
+  end
+
   private
+
+  def publish_number(channel, number, before, answered)
+    words = [@known += 10, channel, number, before, 0, 9, 0, "t", "text", answered, 0, ""]
+    same("PUBLISH", Scripts::PUBLISH, [*@keys.times, @keys.by("p"), *@keys.of(channel)], words)
+  end
 
   # Without room for another message.
   def publish_alone(number)

@@ -14,7 +14,14 @@ module StreamsModel
   Streams = Rondo::PubSub::RedisStreams
   Scripts = Streams::Scripts
   Refusal = Rondo::PubSub::Redis::Replies::Refusal
+  READONLY = "READONLY You can't write against a read only replica."
   OOM = "OOM command not allowed when used memory > 'maxmemory'."
+
+  # A log that says nothing.
+  class Silence
+    def say(*) = nil
+    def error(*) = nil
+  end
 
   # One connection. Redis reads `out` in order, the server reads `answers` in order.
   class Wire
@@ -75,8 +82,14 @@ module StreamsModel
     Row = Struct.new(:id, :previous, :kind, :text)
 
     # @return [Integer] messages of an answer; bytes of the copies that servers ask for
-    attr_accessor :is_full, :now, :page, :copy_max
+    attr_accessor :now, :page, :copy_max
+    # @return [Boolean, String] whether it does not write now; what it says then
+    attr_accessor :is_full
     attr_reader :ever, :streams, :clock, :erased
+    # @return [Hash{String => String}] channels whose messages it refuses for good: WRONGTYPE or NOPERM
+    attr_reader :bad
+    # @return [Array<String>] messages that it refused so, at least once
+    attr_reader :refused
 
     # @return [Integer] the highest id that it ever gave: a Redis that lost all does not know it
     def highest
@@ -92,6 +105,8 @@ module StreamsModel
       @page = 5
       @copy_max = Scripts::PAGE
       @doubts = 0
+      @bad = {}
+      @refused = []
       @ever = Hash.new { |all, channel| all[channel] = [] }
       @erased = Hash.new { |all, channel| all[channel] = [] }
       @listeners = Hash.new { |all, channel| all[channel] = [] }
@@ -162,6 +177,8 @@ module StreamsModel
     def run(sha, count, *rest)
       keys = rest.take(count.to_i)
       words = rest.drop(count.to_i)
+      return refuse(words[8], "NOPERM") if sha == Scripts::SHA[Scripts::PUBLISH] && @bad[words[1]] == "NOPERM"
+
       begin_at(words.first.to_i)
       case Scripts::SHA.key(sha)
       when Scripts::PUBLISH then publish(keys, *words)
@@ -183,7 +200,8 @@ module StreamsModel
       written = @by.fetch(keys[2], -1)
       return 0 if written >= number.to_i
       return Refusal.new("EARLY") if written < before.to_i && before.to_i > confirmed.to_i
-      return Refusal.new(OOM) if @is_full
+      return Refusal.new(@is_full == true ? OOM : @is_full) if @is_full
+      return refuse(text, "WRONGTYPE") if @bad[channel]
 
       id = [@now, @clock + 1, known.to_i + 1].max
       row = Row.new(id, [@last[channel], last.to_i].max, kind, text)
@@ -191,6 +209,11 @@ module StreamsModel
       @by[keys[2]] = number.to_i
       @listeners[channel].each { |wire| wire.push("message", channel, head(row) + text.b) }
       id
+    end
+
+    def refuse(text, reason)
+      @refused |= [text]
+      Refusal.new(reason)
     end
 
     def check(keys, known, number, at, newest)
@@ -270,7 +293,8 @@ module StreamsModel
       @redis = redis
       @terms = TERMS
       @tracks = Streams::Tracks.new(KEYS, self)
-      @publisher = Streams::Publisher.new(KEYS, @tracks)
+      @time = 0
+      @publisher = Streams::Publisher.new(KEYS, @tracks, Streams::Returned.new("Redis", Silence.new, clock: -> { @time += 10 }))
       @outbox = []
       @followed = {}
       @order = []
@@ -332,7 +356,10 @@ module StreamsModel
     # As StreamPump#feed_links.
     def feed
       @tracks.ask(@commands, @listener) { |number| number <= @confirmed }
-      send_entry(@outbox.shift) while @outbox.any? && @commands.pending < 8
+      while @commands.pending < 8
+        entry = next_entry or break
+        send_entry(entry)
+      end
       send_changes
     end
 
@@ -340,8 +367,7 @@ module StreamsModel
     def disconnect
       old = @commands
       @redis.forget(@listener)
-      @outbox.unshift(*old.entries.compact)
-      @outbox.unshift(@refused) if @refused
+      @outbox.unshift(*unanswered(old))
       @refused = nil
       @tracks.forget_link
       @publisher.forget_link
@@ -365,7 +391,7 @@ module StreamsModel
 
     def quiet?
       [@commands, @listener].all? { |wire| wire.out.empty? && wire.answers.empty? && wire.pending.zero? } &&
-        @outbox.empty?
+        @outbox.empty? && @publisher.returned.held.empty?
     end
 
     private
@@ -391,16 +417,33 @@ module StreamsModel
       @commands.ask_encoded(@publisher.encode(entry), entry) { |reply| written(entry, reply) }
     end
 
+    # As StreamPump#next_entry.
+    def next_entry
+      @publisher.returned.next || loop do
+        entry = @outbox.shift or return
+        return entry if @publisher.returned.pass?(entry)
+      end
+    end
+
+    # As StreamPump#unanswered.
+    def unanswered(old)
+      @publisher.returned.among([@refused, *old.entries].compact.map { |entry| [entry, true] }).map(&:first)
+    end
+
     # As StreamPump#written.
     def written(entry, reply)
-      if reply.is_a?(Refusal)
-        raise reply unless Streams::Publisher::LATER.match?(reply.message)
+      return not_written(entry, reply.message) if reply.is_a?(Refusal)
 
-        @refused = entry
-        raise Rondo::PubSub::Redis::Link::Refused, reply.message
-      end
       @publisher.written(entry, reply)
       @tracks.see(reply)
+    end
+
+    def not_written(entry, reason)
+      return @publisher.take_back(entry, reason) if Streams::Returned.takes?(reason)
+      return @publisher.answered(entry) unless Streams::Publisher::ELSEWHERE.match?(reason)
+
+      @refused = entry
+      raise Rondo::PubSub::Redis::Link::Refused, reason
     end
 
     def pushed(kind, channel, what)

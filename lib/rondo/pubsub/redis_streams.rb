@@ -155,7 +155,7 @@ module Rondo
       def begin_anew
         super
         @tracks = Tracks.new(@keys, self)
-        @publisher = Publisher.new(@keys, @tracks)
+        @publisher = Publisher.new(@keys, @tracks, Returned.new(@name, @log))
         @subscriptions = Subscribed.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
         @subscriptions.place = @place
         @subscriptions.keys = @keys
@@ -167,6 +167,11 @@ module Rondo
           pump.tracks = @tracks
           pump.publisher = @publisher
         end
+      end
+
+      def hurry
+        @mutex.synchronize { @publisher.returned.hurry }
+        super
       end
 
       def said(entry)

@@ -88,7 +88,7 @@ module Rondo
         return unless @pid == Process.pid
 
         @mutex.synchronize { @closed = true }
-        hurry unless @outage.here?
+        hurry
         lost = flush(seconds)
         @log.error "! #{@name}: #{lost} messages were not sent#{@outage.more_lost}" if lost.positive?
         end_thread
@@ -223,7 +223,7 @@ module Rondo
         @thread.join(FAREWELL) || @thread.kill.join(FAREWELL)
       end
 
-      # The pause before the next attempt may be longer than the time that is left.
+      # A pause before the next attempt may be longer than the time that is left.
       def hurry
         @outage.hurry
         @pump.wake

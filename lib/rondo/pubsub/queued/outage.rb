@@ -24,6 +24,13 @@ module Rondo
         # @return [String, nil] why it is away; nil when it is not
         attr_reader :reason
 
+        # @param attempts [Integer] before this one
+        # @param longest [Float]
+        # @return [Float] seconds
+        def self.delay(attempts, longest = LONGEST)
+          [SHORTEST * (2**[attempts, 10].min), longest].min * (1 - (rand * JITTER))
+        end
+
         # @param name [String] of the server, without a password
         # @param log [Logger]
         # @param longest [Float, nil] seconds between attempts
@@ -86,7 +93,7 @@ module Rondo
           @reason = reason
           @is_denied = is_denied
           @is_here = false
-          @next_attempt = now + (is_told ? @longest : delay)
+          @next_attempt = now + (is_told ? @longest : Outage.delay(@attempts, @longest))
           @attempts += 1
           @on_change.call
         end
@@ -153,11 +160,6 @@ module Rondo
 
         def now
           Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        end
-
-        def delay
-          longest = [SHORTEST * (2**[@attempts, 10].min), @longest].min
-          longest * (1 - (rand * JITTER))
         end
 
         def say_away(reason)

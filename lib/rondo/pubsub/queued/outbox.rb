@@ -52,6 +52,12 @@ module Rondo
           @waiting = []
           @count = @bytes = @passing = @passing_bytes = @aside = @aside_bytes = 0
           @moved_at = 0
+          @held_elsewhere = []
+        end
+
+        # @return [Array<Entry>] that the server refused for now; it says nothing of others
+        def aside=(list)
+          @held_elsewhere = list
         end
 
         # @return [Integer] entries without an answer
@@ -81,13 +87,6 @@ module Rondo
         # @return [Entry, nil]
         def shift
           @waiting.shift if @waiting.any? && yield(@waiting.first)
-        end
-
-        # It has no answer yet after all, and goes before the others.
-        # @param entry [Entry]
-        # @return [void]
-        def put_back(entry)
-          @waiting.unshift(entry)
         end
 
         # It waits somewhere else, see held.rb: it keeps its room, and does not mean that the server answers nothing.
@@ -157,7 +156,7 @@ module Rondo
 
         # What is set aside waits for no answer.
         def idle?
-          @count == @aside
+          @count == @aside + @held_elsewhere.size
         end
 
         # A server that answers nothing may have stopped: what others heard later would be old. A crowd of such entries

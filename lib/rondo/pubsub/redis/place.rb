@@ -59,6 +59,11 @@ module Rondo
           false
         end
 
+        # @return [Boolean] whether another node is the master now
+        def moved?
+          false
+        end
+
         # @return [Boolean] whether a message can be published for one slot of a cluster only
         def sharded?
           false

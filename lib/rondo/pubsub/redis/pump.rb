@@ -90,8 +90,7 @@ module Rondo
           links.each { |link| link&.close }
           @mutex.synchronize do
             @subscriptions.forget_link
-            @outbox.requeue(@commands.unanswered) if @commands
-            @outbox.put_back(@refused) if @refused
+            @outbox.requeue(unanswered) if @commands
             @refused = nil
           end
           @commands = @listener = nil
@@ -115,10 +114,18 @@ module Rondo
         end
 
         def feed_commands
-          while @commands.pending < WINDOW && @commands.unsent_bytes < WINDOW_BYTES
-            entry = @outbox.shift { |waiting| reached?(waiting.change) } or break
+          while room?
+            entry = next_entry or break
             send_entry(entry)
           end
+        end
+
+        def room?
+          @commands.pending < WINDOW && @commands.unsent_bytes < WINDOW_BYTES
+        end
+
+        def next_entry
+          @outbox.shift { |waiting| reached?(waiting.change) }
         end
 
         # Whether a message that is published after this change would come back.

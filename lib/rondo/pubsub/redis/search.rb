@@ -56,6 +56,15 @@ module Rondo
           raise Link::Broken, "#{Address.text(*@node)}: #{e.message}"
         end
 
+        # One server is asked, each time another one. Who does not answer has nothing to say.
+        # @see Place#moved?
+        def moved?
+          node = ask(candidates.first)
+          node != @node && question(config(*node), ["ROLE"]) in ["master", *]
+        rescue Link::Broken
+          false
+        end
+
         # @see Place#elsewhere?
         def elsewhere?(message)
           ELSEWHERE.match?(message)

@@ -5,6 +5,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/queued/lineage"
+require "rondo/pubsub/streams/returned"
 require "rondo/pubsub/streams/scripts"
 
 module Rondo
@@ -26,22 +27,25 @@ module Rondo
       # Makes the commands of one publisher.
       # @api private
       class Publisher
-        # Redis does not write now, and will later.
-        LATER = /\b(?:#{Redis::Replies::Refusal::STATES.join("|")}|NOSCRIPT|EARLY)\b|
-                 \A(MOVED|ASK)\ /x
+        # Another connection is needed, maybe to another node.
+        ELSEWHERE = /\b(LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|NOSCRIPT)\b|\A(MOVED|ASK)\ /
 
         # @param keys [Scripts::Keys]
         # @param tracks [Tracks] knows which ids there are
-        def initialize(keys, tracks)
+        # @param returned [Returned]
+        def initialize(keys, tracks, returned)
           @keys = keys
           @tracks = tracks
+          @returned = returned
           @lineage = Queued::Lineage.new
-          @sent = @written = -1
+          @sent = @answered = @written = -1
           @written_at = 0
         end
 
         # @return [Queued::Lineage]
         attr_reader :lineage
+        # @return [Returned]
+        attr_reader :returned
 
         # @param number [Integer]
         # @return [Boolean] whether the one before it gave that number, and no new one was given: Redis takes what has a
@@ -61,13 +65,14 @@ module Rondo
         # @param is_sharded [Boolean] see {Place#sharded?}
         # @return [String] the command
         def encode(entry, is_sharded = false) # rubocop:disable Style/OptionalBooleanParameter
+          @returned.sent
           before = @sent
           @sent = entry.number
           channel = entry.channel
           terms = entry.terms
           keys = [*@keys.times, @keys.by(@lineage.name), *@keys.of(channel), *(@keys.bytes_of(channel) if terms.limit)]
           words = [@tracks.seen, @keys.channel(channel), entry.number, before, @tracks.last_of(channel), terms.messages,
-                   terms.ttl_ms, entry.kind, entry.bytes, @written, terms.limit || 0,
+                   terms.ttl_ms, entry.kind, entry.bytes, @answered, terms.limit || 0,
                    is_sharded ? @keys.shard(channel) : ""]
           Redis::Link.encode(Scripts.call(Scripts::PUBLISH, keys, words))
         end
@@ -76,14 +81,33 @@ module Rondo
         # @param id [Integer] 0: it had written it before
         # @return [void]
         def written(entry, id)
-          @written = entry.number
+          @written = [@written, entry.number].max
           @written_at = [@written_at, id].max
+          @returned.over
+          answered(entry)
+        end
+
+        # What follows does not wait for it.
+        # @param entry [Kept] Redis has written it, or will never take it
+        # @return [void]
+        def answered(entry)
+          @returned.answered
+          @answered = entry.number unless @returned.before?(entry.number)
+        end
+
+        # @param entry [Kept] Redis did not take it, and will
+        # @param reason [String]
+        # @return [void]
+        def take_back(entry, reason)
+          @returned.back(entry, reason)
+          @sent = @answered
         end
 
         # The connection is closed.
         # @return [void]
         def forget_link
-          @sent = @written
+          @sent = @answered
+          @returned.forget_link
         end
       end
     end

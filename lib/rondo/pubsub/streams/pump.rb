@@ -72,8 +72,18 @@ module Rondo
 
         # @return [Tracks]
         attr_writer :tracks
-        # @return [Publisher]
-        attr_writer :publisher
+
+        # @param publisher [Publisher]
+        def publisher=(publisher)
+          @publisher = publisher
+          @returned = publisher.returned
+          @outbox.aside = @returned.held
+        end
+
+        # @see Redis::Pump#unanswered
+        def unanswered
+          @returned.among(super)
+        end
 
         private
 
@@ -117,12 +127,28 @@ module Rondo
 
         # Streams are read before what is published leaves.
         def feed_links
+          look_elsewhere
           @mutex.synchronize do
             if @commands&.ready?
               @tracks.ask(@commands, @listener) { |number| @subscriptions.reached?(number) }
               feed_commands
             end
             @subscriptions.send_to(@listener) if @listener&.ready? && @listener.unsent_bytes < WINDOW_BYTES
+          end
+        end
+
+        # A master that is cut off from its replicas may have been replaced.
+        def look_elsewhere
+          return unless @commands && room? && @mutex.synchronize { @returned.unsure? } && @place.moved?
+
+          raise Redis::Link::Broken, "another node is the master now"
+        end
+
+        # Messages that Redis does not take now, and those behind them, let others pass.
+        def next_entry
+          @returned.next || loop do
+            entry = super or return
+            return entry if !entry.is_a?(Kept) || @returned.pass?(entry)
           end
         end
 
@@ -138,21 +164,28 @@ module Rondo
 
         # What Redis does not write now goes first when it does.
         def written(entry, reply)
-          if reply.is_a?(Redis::Replies::Refusal) && Publisher::LATER.match?(reply.message)
-            refuse(entry, reply.message)
-          end
+          return if reply.is_a?(Redis::Replies::Refusal) && takes_back?(entry, reply.message)
 
           @mutex.synchronize do
-            if reply.is_a?(Integer)
-              @publisher.written(entry, reply)
-              @tracks.see(reply)
-            end
+            next @publisher.answered(entry) unless reply.is_a?(Integer)
+
+            @publisher.written(entry, reply)
+            @tracks.see(reply)
           end
           answered(entry, reply)
         end
 
+        def takes_back?(entry, reason)
+          refuse(entry, reason) if Publisher::ELSEWHERE.match?(reason) || @place.elsewhere?(reason)
+          return false unless Returned.takes?(reason)
+
+          @mutex.synchronize { @publisher.take_back(entry, reason) }
+          true
+        end
+
         def patience(links)
-          [super, @mutex.synchronize { @tracks.pause }].compact.min
+          pauses = @mutex.synchronize { [@tracks.pause, (@returned.pause if @commands && room?)] }
+          [super, *pauses].compact.min
         end
       end
     end

@@ -56,6 +56,16 @@ class PassingTest < Minitest::Test
     assert @outbox.push(passing)
   end
 
+  # What a server refused for now says nothing of others.
+  def test_what_waits_aside_holds_up_nothing_passing
+    @outbox.aside = aside = []
+    2.times { @outbox.push(plain) and aside << @outbox.shift { true } }
+    @now = 100.0
+    assert @outbox.push(passing)
+    @now = 102.0
+    refute @outbox.push(passing)
+  end
+
   def test_what_is_passing_is_not_sent_again
     sent = [passing, plain].each { |entry| @outbox.push(entry) and @outbox.shift { true } }
     waiting = [passing, plain].each { |entry| @outbox.push(entry) }

@@ -41,6 +41,21 @@ class RedisSearchTest < Minitest::Test
     assert_equal [%w[7 7 8], [1, 2, 2, 3]], [found, place.asked]
   end
 
+  # A server that names nobody, or a replica, says nothing.
+  def test_whether_another_node_is_the_master
+    place = place("redis+sentinel://h:1/main", 1 => %w[m 7])
+    place.find
+    refute place.moved?
+    place.answers[1] = %w[m 8]
+    { ["slave", "m", 7] => false, "OK" => false, Redis::Link::Broken.new("gone") => false, ["master", 0, []] => true }.each do |role, is_moved|
+      place.answers[8] = role
+      assert_equal is_moved, place.moved?, role.inspect
+    end
+    place.answers[1] = Redis::Link::Broken.new("gone")
+    refute place.moved?
+    refute place("redis://h", {}).moved?
+  end
+
   def test_what_sentinels_may_answer
     { nil => "no master has the name main", [] => "this is no Sentinel", "OK" => "this is no Sentinel", %w[m] => "this is no Sentinel",
       ["m", nil] => "it names no address", [nil, "1"] => "it names no address", %w[m 0] => "it names no address",
