@@ -141,7 +141,7 @@ module Rondo
         def take_all(unanswered)
           waiting = @waiting
           @waiting = []
-          requeue(unanswered + waiting.map { |entry| [entry, true] })
+          requeue([*unanswered.map(&:first), *waiting].map { |entry| [entry, true] })
           all = @waiting.uniq # the thread may have ended in the middle of {#requeue}
           @waiting = []
           all.each { |entry| done(entry) }

@@ -45,9 +45,10 @@ module Rondo
           open_waker
         end
 
+        # What was refused was not executed.
         # @return [Array<Array(Entry, Boolean)>] as {Queued::Outbox#requeue} takes them
         def unanswered
-          [*(@refused && [[@refused, true]]), *@commands&.unanswered]
+          [*(@refused && [[@refused, false]]), *@commands&.unanswered]
         end
 
         private

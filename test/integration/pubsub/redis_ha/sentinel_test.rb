@@ -4,6 +4,8 @@
 # SPDX-License-Identifier: MIT
 
 require_relative "../redis_case"
+require "rondo/pubsub/redis_streams"
+require "rondo/pubsub/streams/pump"
 require "support/redis_ha"
 
 class SentinelTest < RedisCase
@@ -23,7 +25,12 @@ class SentinelTest < RedisCase
 
     # @param port [Integer] of the master
     def self.of(port)
-      new("*2\r\n$9\r\n127.0.0.1\r\n$#{port.to_s.size}\r\n#{port}\r\n")
+      new("").tap { |fake| fake.port = port }
+    end
+
+    # @param port [Integer] of another master
+    def port=(port)
+      @answer = "*2\r\n$9\r\n127.0.0.1\r\n$#{port.to_s.size}\r\n#{port}\r\n"
     end
 
     def place
@@ -110,6 +117,26 @@ class SentinelTest < RedisCase
     assert_equal "value", second.cli("GET", "key")
     assert_match(/is available again after [\d.]+ s: the master is 127\.0\.0\.1:#{second.port}$/, @log.string)
     assert_equal 3, @log.string.lines.size, @log.string
+  end
+
+  # The old master is cut off: it refuses to write, and nobody closes its connections.
+  def test_a_master_that_is_cut_off_and_was_replaced
+    old, new = Array.new(2) { redis }
+    sentinel = add(Fake.of(old.port))
+    engine = Rondo::PubSub::RedisStreams.new(url([sentinel]), log: log, **TERMS).tap { |each| @engines << each }
+    engine.wait_until_connected(PATIENCE)
+    old.cli("CONFIG", "SET", "min-replicas-to-write", "1")
+    ids = Thread::Queue.new
+    engine.publish("kept", "1", Rondo::PubSub::Queued::Terms.new(9, 0, nil)) { |id| ids << id }
+    eventually("a line") { @log.string.include?("does not write now: NOREPLICAS") }
+    asked = sentinel.asked
+    eventually("a question") { sentinel.asked > asked }
+    assert_predicate engine, :connected?
+    sentinel.port = new.port
+    assert_operator Timeout.timeout(PATIENCE) { ids.pop }, :>, 1
+    assert_equal %w[0 1], [old, new].map { |node| node.cli("XLEN", "{rondo}:s:kept") }
+    assert_match(/is not available: another node is the master now; trying again$/, @log.string)
+    assert_match(/is available again after [\d.]+ s: the master is 127\.0\.0\.1:#{new.port}$/, @log.string)
   end
 
   private

@@ -41,6 +41,16 @@ class OutboxTest < Minitest::Test
     assert_equal 2, @outbox.count
   end
 
+  # A command has nobody who would get its answer, whether it was begun or not.
+  def test_what_another_one_goes_on_with
+    entries = [entry("message"), entry("command", publish: false), entry("later")]
+    entries.each { |each| @outbox.push(each) }
+    2.times { @outbox.shift { true } }
+    assert_equal [entries[0], entries[2]], @outbox.take_all([[entries[0], true], [entries[1], false]])
+    assert_equal [entries[1]], @lost
+    assert_empty @outbox
+  end
+
   # Who deletes one from a list must not delete the other.
   def test_two_of_the_same_bytes_are_two
     refute_equal entry("a"), entry("a")

@@ -45,6 +45,17 @@ class StreamsReturnedTest < Minitest::Test
     assert_same @entries.first, @returned.next
   end
 
+  # The pause ends after it was asked what may go first.
+  def test_new_ones_wait_behind_those_that_came_back
+    go(@entries.first)
+    @returned.back(@entries.first, OOM)
+    assert_nil @returned.next
+    @now = 10.0
+    refute @returned.pass?(@entries[1])
+    assert_equal 0, @returned.pause
+    assert_same @entries.first, @returned.next
+  end
+
   # One that is written makes room for two.
   def test_one_goes_alone_and_then_more
     go(*@entries.first(4))

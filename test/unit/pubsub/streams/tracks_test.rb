@@ -456,6 +456,23 @@ class StreamsTracksTest < Minitest::Test
     assert_equal %w[1 2], written("x")
   end
 
+  # Redis refuses one for now, and another one behind it for good. It has room again when the second one arrives.
+  def test_a_message_does_not_overtake_one_that_came_back
+    calm
+    @redis.bad["y"] = "NOPERM"
+    %w[x1 x2 y3].each { |text| @server.publish(text[0], text) }
+    @server.feed
+    @redis.is_full = true
+    %i[execute take].each { |which| 3.times { @server.step(which) } }
+    @server.feed
+    @server.step(:execute)
+    @redis.is_full = false
+    @server.step(:execute)
+    assert_equal 2, @server.commands.pending
+    calm
+    assert_equal [%w[x1 x2], []], [written("x"), written("y")]
+  end
+
   # A replica that was behind has become the master.
   def test_a_redis_that_went_back_takes_messages
     publish_here("1")
