@@ -62,6 +62,7 @@ class RedisModelTest < Minitest::Test
     publish_number("x", 1, -1, -1)
     publish_number("y", 2, 1, -1)
     publish_number("y", 2, 1, 1)
+    %w[next newest].each { |which| same("READ", Scripts::READ, [*@keys.times, *@keys.of("x")], [@known, 0, "+", Scripts::PAGE, which]) }
     assert_equal [0, 1], CHANNELS.map { |channel| @model.ever[channel].size }
   end
 

@@ -12,6 +12,14 @@ class StreamsRefusedTest < RedisCase
   TERMS_OF_RULE = Rondo::PubSub::Queued::Terms.new(1000, 0, nil)
   STREAMS = Rondo::PubSub::RedisStreams
 
+  # What an engine tells its hub.
+  Hub = Struct.new(:told) do
+    def item(item) = (told << [:item, item.text])
+    def begins_at(_id) = true
+    def copy(_channel, floor, _now, _known, items) = (told << [:copy, floor, items])
+    def take = Timeout.timeout(StreamsRefusedTest::PATIENCE) { told.pop }
+  end
+
   def setup
     super
     @redis = redis
@@ -112,6 +120,24 @@ class StreamsRefusedTest < RedisCase
     assert_equal [30, 270], Array.new(300) { answer }.partition { |each| each == false }.map(&:size)
     assert_equal 2, @log.string.lines.size, @log.string
     assert_match(/: WRONGTYPE /, @log.string.lines.last)
+  end
+
+  # Who comes back to such a channel is told that something is missing, and the connections stay.
+  def test_a_channel_whose_key_has_another_type_is_followed
+    engine = streams
+    engine.hub_link = hub = Hub.new(Thread::Queue.new)
+    %w[kept other].each { |name| engine.subscribe(name, false, 1) }
+    last = publish(engine, "1")
+    assert_equal [:item, "1"], hub.take
+    @redis.cli("SET", "{rondo}:s:kept", "x")
+    engine.copy("kept")
+    assert_equal [:copy, last, []], hub.take
+    @redis.cli("CLIENT", "KILL", "TYPE", "normal")
+    eventually("another connection") { @log.string.include?("is available again") }
+    keep(engine, "2", "other")
+    assert_operator answer, :>, last
+    assert_equal [:item, "2"], hub.take
+    refute_includes @log.string, "WRONGTYPE"
   end
 
   # Redis does not run the script then.

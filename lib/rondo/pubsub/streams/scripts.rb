@@ -102,15 +102,15 @@ module Rondo
         # KEYS: begin, clock, m, s. ARGV: highest id known, after which id, up to which ("+": all), bytes of messages,
         # "newest" or "next". Answers with begin, clock, time, last id of the channel, whether there is more, and
         # messages: id, the one before, kind, text. "newest" gives the newest ones that fit, the last one first, "next"
-        # those that follow.
+        # those that follow. A key of another type has no messages.
         READ = (TIMES + <<~LUA).freeze
           local newest = ARGV[5] == 'newest'
           local after, limit = tonumber(ARGV[2]), tonumber(ARGV[4])
           local last = redis.call('GET', KEYS[3]) or '0'
           local found, bytes, from, more = {}, 0, newest and ARGV[3] or text(after + 1), 0
           repeat
-            local page = newest and redis.call('XREVRANGE', KEYS[4], from, text(after + 1), 'COUNT', 64)
-                                 or redis.call('XRANGE', KEYS[4], from, ARGV[3], 'COUNT', 64)
+            local page = newest and redis.pcall('XREVRANGE', KEYS[4], from, text(after + 1), 'COUNT', 64)
+                                 or redis.pcall('XRANGE', KEYS[4], from, ARGV[3], 'COUNT', 64)
             for _, entry in ipairs(page) do
               local id = string.match(entry[1], '%d+')
               local fields = entry[2]
@@ -139,10 +139,11 @@ module Rondo
           local function known(id) return id > began and now - id < #{MEMORY} end
           local written = tonumber(redis.call('HGET', KEYS[3], 'number') or -1)
           local lost = clock < tonumber(ARGV[1]) or known(at) and written < number
-          if known(newest) and #redis.call('XRANGE', KEYS[5], ARGV[4], ARGV[4]) == 0 then
+          local function range(...) return redis.pcall('XRANGE', KEYS[5], ...) end
+          if known(newest) and #range(ARGV[4], ARGV[4]) == 0 then
             lost = lost or tonumber(redis.call('GET', KEYS[4]) or 0) < newest
-            lost = lost or #redis.call('XRANGE', KEYS[5], '-', ARGV[4], 'COUNT', 1) > 0
-            local after = redis.call('XRANGE', KEYS[5], text(newest + 1), '+', 'COUNT', 1)[1]
+            lost = lost or #range('-', ARGV[4], 'COUNT', 1) > 0
+            local after = range(text(newest + 1), '+', 'COUNT', 1)[1]
             lost = lost or after ~= nil and tonumber(after[2][2]) < newest
           end
           if lost then
