@@ -22,7 +22,7 @@ module Simulate
 
     def initialize(sizes, limit)
       settings = Rondo::Settings::Resolved.new({ history_messages: [limit, "test"] })
-      @hub = Rondo::Hub.new(settings, Rondo::Scoreboard.new(1), log: Silence.new, env: {})
+      @hub = Rondo::Hub.new(settings, Rondo::Scoreboard.new(1), log: StreamsModel::Silence.new, env: {})
       sizes.each { |channel, size| @hub.keep(Rule.new(channel, false, size, 0, 0)) }
       @syncs = 0
       link_worker

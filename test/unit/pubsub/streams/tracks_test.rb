@@ -456,6 +456,17 @@ class StreamsTracksTest < Minitest::Test
     assert_equal %w[1 2], written("x")
   end
 
+  # Each one is sent once there: none is early.
+  def test_a_new_connection_goes_on_behind_what_was_answered
+    calm
+    %w[1 2].each { |text| @server.publish("x", text) }
+    @server.feed
+    @server.disconnect
+    calm
+    assert_equal %w[1 2], written("x")
+    assert_equal 2, @server.asked.count { |words| words[1] == StreamsModel::Scripts::SHA[StreamsModel::Scripts::PUBLISH] }
+  end
+
   # Redis refuses one for now, and another one behind it for good. It has room again when the second one arrives.
   def test_a_message_does_not_overtake_one_that_came_back
     calm
