@@ -71,7 +71,7 @@ module Simulate
     ["a refused message is not sent again", REDIS_PUMP, "[*(@refused && [[@refused, false]]), *@commands&.unanswered]", "[*@commands&.unanswered]"],
     ["a refused message goes last", REDIS_PUMP, "[*(@refused && [[@refused, false]]), *@commands&.unanswered]", "[*@commands&.unanswered, *(@refused && [[@refused, false]])]"],
     ["a message that came back is not sent again", RETURNED, "          @held.insert(", "          [].insert("],
-    ["a message that came back goes last", RETURNED, "@held.bsearch_index { |each| each.number > entry.number } || -1", "-1"],
+    ["a message that came back goes last", RETURNED, "@held.bsearch_index { |each| each.number > entry.number } || @held.size", "@held.size"],
     ["a message goes again before all have come back", RETURNED, " && !(@is_returning && @flying.positive?)", ""],
     ["what came back is lost with the connection", RETURNED, "@held.map { |entry| [entry, true] }", "[]"],
     ["what came back goes again out of turn with a new connection", RETURNED, ".sort_by { |entry, _| entry.number }", ".reverse"],

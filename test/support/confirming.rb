@@ -43,11 +43,12 @@ module Confirming
 
   # @param server [ServerProcess]
   # @param line [Regexp] of the program that ends
+  # @param workers [Integer]
   # @return [void]
-  def restart_by_exec(server, line)
+  def restart_by_exec(server, line, workers: 2)
     from = server.log.bytesize
     server.signal("USR2")
-    [line, /^Rondo starting in cluster mode/, /Worker 1 .* phase: 1/].each { |text| server.wait_for_log(text, from: from) }
+    [line, /^Rondo starting in cluster mode/, /Worker #{workers - 1} .* phase: 1/].each { |text| server.wait_for_log(text, from: from) }
   end
 
   module Tests
@@ -92,7 +93,7 @@ module Confirming
       first = ask(a, "kept:x", "first")
       store.kill
       3.times { |n| assert_equal "false", ask(a, "kept:x", n.to_s, "0") }
-      restart_by_exec(a, /^- 3 published messages wait for /)
+      restart_by_exec(a, /^- 3 published messages wait for /, workers: 1)
       assert_equal "false", ask(a, "kept:x", "3", "0")
       store.start
       reader = reader(a, "kept:x", after: first)

@@ -23,6 +23,12 @@ module StreamsModel
     def error(*) = nil
   end
 
+  # An outbox that counts nothing.
+  class Room
+    def set_aside(*) = nil
+    def take_up(_entry) = nil
+  end
+
   # One connection. Redis reads `out` in order, the server reads `answers` in order.
   class Wire
     attr_reader :out, :answers, :entries
@@ -294,7 +300,7 @@ module StreamsModel
       @terms = TERMS
       @tracks = Streams::Tracks.new(KEYS, self)
       @time = 0
-      @publisher = Streams::Publisher.new(KEYS, @tracks, Streams::Returned.new("Redis", Silence.new, clock: -> { @time += 10 }))
+      @publisher = Streams::Publisher.new(KEYS, @tracks, Streams::Returned.new(Room.new, "Redis", Silence.new, clock: -> { @time += 10 }))
       @outbox = []
       @followed = {}
       @order = []

@@ -155,7 +155,7 @@ module Rondo
       def begin_anew
         super
         @tracks = Tracks.new(@keys, self)
-        @publisher = Publisher.new(@keys, @tracks, Returned.new(@name, @log))
+        @publisher = Publisher.new(@keys, @tracks, Returned.new(@outbox, @name, @log))
         @subscriptions = Subscribed.new(on_refusal: method(:refused)) { |*message| deliver(*message) }
         @subscriptions.place = @place
         @subscriptions.keys = @keys
@@ -194,7 +194,7 @@ module Rondo
           entry.terms = terms
           entry.kind = kind_of(message)
           entry.number = number || @publisher.lineage.next_number
-          next true if @outbox.push(entry)
+          next true if !@outbox.crowded? && @outbox.push(entry)
 
           @outage.full(@outbox.limits)
           false

@@ -52,6 +52,24 @@ class StreamsRefusedTest < RedisCase
     assert_match(/^\* .* writes again after \d+\.\d s$/, @log.string)
   end
 
+  # The rest of the queue is for messages that Redis takes.
+  def test_a_crowd_of_refused_messages_leaves_room
+    engine = streams(queue: 8)
+    engine.subscribe("plain", false)
+    refuse_for_now
+    6.times { |number| keep(engine, number.to_s) }
+    eventually("all have come back") { engine.instance_variable_get(:@outbox).crowded? }
+    refute engine.publish("kept", "6", TERMS_OF_RULE)
+    assert_match(/the queue is full/, @log.string)
+    assert engine.publish("plain", "x")
+    assert_equal [%w[plain x]], take(1)
+    write_again
+    assert_equal 0, engine.flush(PATIENCE)
+    keep(engine, "7")
+    assert_equal 0, engine.flush(PATIENCE)
+    assert_equal %w[0 1 2 3 4 5 7], texts("kept")
+  end
+
   # A message goes out again after longer and longer pauses, and alone.
   def test_pauses_grow
     engine = streams
@@ -167,8 +185,8 @@ class StreamsRefusedTest < RedisCase
 
   private
 
-  def streams(url = @redis.url)
-    engine = STREAMS.new(url, log: log, **TERMS).tap { |each| @engines << each }
+  def streams(url = @redis.url, **terms)
+    engine = STREAMS.new(url, log: log, **TERMS, **terms).tap { |each| @engines << each }
     engine.wait_until_connected(PATIENCE)
     engine
   end

@@ -52,12 +52,6 @@ module Rondo
           @waiting = []
           @count = @bytes = @passing = @passing_bytes = @aside = @aside_bytes = 0
           @moved_at = 0
-          @held_elsewhere = []
-        end
-
-        # @return [Array<Entry>] that the server refused for now; it says nothing of others
-        def aside=(list)
-          @held_elsewhere = list
         end
 
         # @return [Integer] entries without an answer
@@ -89,7 +83,8 @@ module Rondo
           @waiting.shift if @waiting.any? && yield(@waiting.first)
         end
 
-        # It waits somewhere else, see held.rb: it keeps its room, and does not mean that the server answers nothing.
+        # It waits somewhere else (held.rb, streams/returned.rb). It keeps its room, and does not mean that the server
+        # answers nothing.
         # @param entry [Entry]
         # @return [void]
         def set_aside(entry, sign = 1)
@@ -156,7 +151,7 @@ module Rondo
 
         # What is set aside waits for no answer.
         def idle?
-          @count == @aside + @held_elsewhere.size
+          @count == @aside
         end
 
         # A server that answers nothing may have stopped: what others heard later would be old. A crowd of such entries

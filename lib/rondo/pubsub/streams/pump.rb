@@ -77,7 +77,6 @@ module Rondo
         def publisher=(publisher)
           @publisher = publisher
           @returned = publisher.returned
-          @outbox.aside = @returned.held
         end
 
         # @see Redis::Pump#unanswered

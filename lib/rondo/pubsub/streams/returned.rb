@@ -33,10 +33,12 @@ module Rondo
           FOR_NOW.match?(message) || EARLY.match?(message)
         end
 
+        # @param outbox [Queued::Outbox] that counts the messages
         # @param name [String] of the server, without a password
         # @param log [Logger]
         # @param clock [#call] seconds
-        def initialize(name, log, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+        def initialize(outbox, name, log, clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+          @outbox = outbox
           @name = name
           @log = log
           @clock = clock
@@ -50,7 +52,7 @@ module Rondo
 
         # @return [Kept, nil] that may go now
         def next
-          @held.shift if open?
+          take_up if @held.any? && open?
         end
 
         # @param entry [Kept] has a higher number than all others
@@ -58,7 +60,7 @@ module Rondo
         def pass?(entry)
           return true if @held.empty? && open?
 
-          @held << entry
+          set_aside(entry, @held.size)
           false
         end
 
@@ -83,7 +85,7 @@ module Rondo
         # @return [void]
         def back(entry, reason)
           @flying -= 1
-          @held.insert(@held.bsearch_index { |each| each.number > entry.number } || -1, entry)
+          set_aside(entry, @held.bsearch_index { |each| each.number > entry.number } || @held.size)
           return if @is_returning
 
           @is_returning = true
@@ -146,6 +148,15 @@ module Rondo
 
         def now
           @clock.call
+        end
+
+        def set_aside(entry, place)
+          @held.insert(place, entry)
+          @outbox.set_aside(entry)
+        end
+
+        def take_up
+          @held.shift.tap { |entry| @outbox.take_up(entry) }
         end
 
         # What is on its way may come back, and goes before all others.

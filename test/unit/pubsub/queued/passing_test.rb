@@ -58,8 +58,7 @@ class PassingTest < Minitest::Test
 
   # What a server refused for now says nothing of others.
   def test_what_waits_aside_holds_up_nothing_passing
-    @outbox.aside = aside = []
-    2.times { @outbox.push(plain) and aside << @outbox.shift { true } }
+    2.times { @outbox.push(plain) and @outbox.set_aside(@outbox.shift { true }) }
     @now = 100.0
     assert @outbox.push(passing)
     @now = 102.0

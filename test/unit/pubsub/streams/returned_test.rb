@@ -17,7 +17,7 @@ class StreamsReturnedTest < Minitest::Test
   def setup
     @now = 0.0
     @log = StringIO.new
-    @returned = Streams::Returned.new("Redis at x", Rondo::Logger.new(io: @log), clock: -> { @now })
+    @returned = Streams::Returned.new(StreamsModel::Room.new, "Redis at x", Rondo::Logger.new(io: @log), clock: -> { @now })
     @entries = Array.new(6) { |number| Streams::Kept.new("", true, nil, 0).tap { |entry| entry.number = number + 1 } }
   end
 
