@@ -305,8 +305,14 @@ module Rondo
       end
 
       def begin_pump
-        parts = Pump::Parts.new(@outbox, @interests, @stream, @outage, Held.new(@outbox, @name, @log))
+        @held = Held.new(@outbox, @name, @log)
+        parts = Pump::Parts.new(@outbox, @interests, @stream, @outage, @held)
         Pump.new(self, @addresses, parts, @mutex, access: @access, **@terms)
+      end
+
+      def hurry
+        @mutex.synchronize { @held.hurry }
+        super
       end
 
       def push(entry, *words)

@@ -203,7 +203,7 @@ module Rondo
       def leave
         @flushed_at_exit = nil
         began = monotonic
-        hurry unless @outage.here?
+        hurry
         lost = flush(@chance)
         @chance = [@chance - (monotonic - began), 0].max
         return unless lost.positive?

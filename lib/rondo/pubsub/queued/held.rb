@@ -83,6 +83,12 @@ module Rondo
           [@due - @clock.call, 0].max if on? && @entries.any?
         end
 
+        # The process ends: one more attempt.
+        # @return [void]
+        def hurry
+          @due = @clock.call if on?
+        end
+
         # There is no connection: they are in the outbox again.
         # @return [void]
         def clear

@@ -43,6 +43,15 @@ class HeldTest < Minitest::Test
     assert_equal 2, @log.string.lines.size
   end
 
+  def test_the_end_of_the_process_does_not_wait_for_a_pause
+    entry, = send_all(1)
+    @held.hurry
+    @held.refused(entry, "no room")
+    assert_nil @held.shift(true)
+    @held.hurry
+    assert_same entry, @held.shift(true)
+  end
+
   def test_the_pause_grows_and_begins_anew_when_one_is_stored
     entries = send_all(3)
     entries.each { |entry| @held.refused(entry, "no room") }
