@@ -455,7 +455,7 @@ static void test_what_no_engine_says(void) {
     CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_BEGIN, 0, "ka", "short", 0), RD_ERR_RELAY_TYPE);
     CHECK_INT(say(ENGINE, RD_RELAY_SUBSCRIBE, 0, "ka", "", 0), RD_ERR_RELAY_TYPE);
     begin_copy("ka", 1, 1);
-    CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_BEGIN, 0, "ka", "0123456789abcdef", 0),
+    CHECK_INT(say(ENGINE, RD_RELAY_REPLAY_BEGIN, 0, "ka", "0123456789abcdef01234567", 0),
               RD_ERR_RELAY_TYPE);
     finish();
 }
