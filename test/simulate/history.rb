@@ -227,8 +227,7 @@ module Simulate
       come(client)
     end
 
-    def come(client)
-      machine = pick(@machines)
+    def come(client, machine = pick(@machines))
       client.come(machine)
       tell client.name, "comes to", machine.name, client.seen.map { |channel, seen| [channel, "after", seen.since.inspect] }
     end
@@ -329,7 +328,7 @@ module Simulate
       when :clock then @redis.now += pick([-HOUR, HOUR, -2_000_000, 2_000_000])
       when :late then give_up(machine)
       when :engine then machine.change_engine
-      when :worker then machine.change_worker
+      when :worker then end_worker(machine)
       when :crash then crash(machine)
       when :expire then @redis.now += pick([TTL * 500, TTL * 1500])
       end
@@ -338,6 +337,12 @@ module Simulate
     # Redis refuses all messages of a channel, or takes them again.
     def refuse_some(channel)
       @redis.bad.delete(channel) or @redis.bad[channel] = pick(%w[WRONGTYPE NOPERM])
+    end
+
+    # Some clients come back at once.
+    def end_worker(machine)
+      machine.change_worker
+      @clients.each { |client| come(client, machine) if client.machine.nil? && rand(2).zero? }
     end
 
     def break_all
