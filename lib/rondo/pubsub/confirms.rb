@@ -294,7 +294,7 @@ module Rondo
         def call(wait)
           PubSub.log.error "! publish: #{PubSub::CANNOT_CONFIRM}" if wait.result == :unable
           wait.block.call(wait.result == :unable ? false : wait.result)
-        rescue StandardError, ScriptError, NoMemoryError => e
+        rescue *ERRORS => e
           PubSub.log.error "! the block of a published message: #{e.full_message(highlight: false)}"
         end
 

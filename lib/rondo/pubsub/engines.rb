@@ -15,6 +15,10 @@ module Rondo
   module PubSub
     autoload :RedisStreams, "rondo/pubsub/redis_streams"
 
+    # What a block or an engine of the application may raise: a line of the log, and the thread that called it goes on.
+    # @api private
+    ERRORS = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
+
     # Subscribers of this server, and no others. It is told nothing.
     # @api private
     class BuiltIn < Engine

@@ -98,6 +98,17 @@ class ConfirmsTest < Minitest::Test
     assert_match(/the block of a published message: .*out of a block/, @log.string)
   end
 
+  # What they raise is no StandardError.
+  def test_blocks_that_call_themselves_for_ever_end_no_thread
+    heard = Queue.new
+    endless = ->(result) { endless.call(result) }
+    bad = Array.new(3) { @confirms.add(PATIENCE, endless) }
+    last = @confirms.add(PATIENCE, ->(result) { heard << result })
+    [*bad, last].each { |wait| @confirms.resolve(wait.token, 7) }
+    assert_equal 7, Timeout.timeout(PATIENCE) { heard.pop }
+    assert_match(/the block of a published message: .*SystemStackError/m, @log.string)
+  end
+
   # ---- blocks that take long ----
 
   def test_a_slow_block_delays_no_other_and_is_named

@@ -16,8 +16,6 @@ module Rondo
     MOST_CONFIRMED = 32
     # Of the time after which the core answers itself, without knowing what was published.
     SHARE = 0.8
-    # What an engine may raise. A thread that it ended would answer nobody any more.
-    ERRORS = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
     FULL = "#{MOST_CONFIRMED} requests wait for the engine already: publish it again later".freeze
 
     # The control server has closed its end. An engine raises errors of input and output of its own.
@@ -144,7 +142,7 @@ module Rondo
       answer(request) { @publication.refusal(400, e.message) }
     rescue Closed
       raise
-    rescue *ERRORS => e
+    rescue *PubSub::ERRORS => e # a thread that it ended would answer nobody any more
       @log.error "! control server: publish: #{e.message} (#{e.class})"
       answer(request) { @publication.report(request.results, 500, "publish: #{e.class}") }
     end

@@ -18,8 +18,6 @@ module Rondo
       PREFIX = "\0rondo:presence:"
       # Ids whose blocks are called before another task may run.
       BATCH = 64
-      # What a block may raise without an end of the task that calls it.
-      ERRORS = [StandardError, ScriptError, NoMemoryError, SystemStackError].freeze
       # Seconds between two lines of the log about the same thing.
       QUIET = 60
 
@@ -347,7 +345,7 @@ module Rondo
 
       def call(name, listener, id, value)
         listener.block.call(id, value)
-      rescue *ERRORS => e
+      rescue *PubSub::ERRORS => e
         PubSub.log.error "! Presence: a block for #{listener.kind} of #{name.inspect}: " \
                          "#{e.full_message(highlight: false)}"
       end
