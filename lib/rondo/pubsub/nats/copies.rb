@@ -6,6 +6,7 @@
 require "rondo/pubsub/nats/answers"
 require "rondo/pubsub/nats/consumer"
 require "rondo/pubsub/nats/setup"
+require "rondo/pubsub/queued/outage"
 
 module Rondo
   module PubSub
@@ -29,10 +30,6 @@ module Rondo
         EXPIRES = 2
         # Seconds without a message until a copy is begun anew.
         SILENCE = 5
-        # Seconds between attempts while consumers do not answer, and how much of that is chance.
-        SHORTEST = 0.1
-        LONGEST = 5.0
-        JITTER = 0.5
         TOO_LONG = /MaxBytes/i
         EXPIRED = 408
 
@@ -204,8 +201,7 @@ module Rondo
         # The hub does not take it now, or nobody answers.
         def later(channel)
           want(channel)
-          longest = [SHORTEST * (2**[@attempts, 10].min), LONGEST].min
-          @next_at = @clock.call + (longest * (1 - (rand * JITTER)))
+          @next_at = @clock.call + Queued::Outage.delay(@attempts)
           @attempts += 1
         end
 

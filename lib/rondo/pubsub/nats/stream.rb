@@ -167,7 +167,7 @@ module Rondo
         # ---- what goes out ----
 
         # @param entry [Kept]
-        # @yieldparam refusal [Hash, nil] nil: the stream has it. After one that is for now it is written again.
+        # @yieldparam refusal [Hash, nil] nil: the stream has it. After one that passes it is written again.
         # @return [void]
         def write(entry)
           headers = entry.headers(@top, @lineage.name)

@@ -100,7 +100,7 @@ module Rondo
         def begin_with(reason)
           @since = @clock.call
           @attempts = 0
-          @due = @since + delay
+          @due = @since + Outage.delay(@attempts)
           @log.error "! #{@name}: #{reason.chomp(".")}; messages of channels with a rule wait"
         end
 
@@ -109,7 +109,7 @@ module Rondo
           return unless entry.equal?(@tried)
 
           @attempts += 1
-          @due = @clock.call + delay
+          @due = @clock.call + Outage.delay(@attempts)
         end
 
         def over
@@ -117,12 +117,6 @@ module Rondo
                           name: @name, seconds: @clock.call - @since)
           @since = @tried = nil
           @last = 0
-        end
-
-        # Not all servers come at once.
-        def delay
-          longest = [Outage::SHORTEST * (2**[@attempts, 10].min), Outage::LONGEST].min
-          longest * (1 - (rand * Outage::JITTER))
         end
       end
     end

@@ -18,9 +18,11 @@ module Rondo
 
         # An answer to one command that says why not.
         class Refusal < StandardError
-          # Redis says that it does something else, lacks something, or waits for another node.
-          STATES = %w[LOADING READONLY MISCONF OOM BUSY CLUSTERDOWN MASTERDOWN TRYAGAIN NOREPLICAS].freeze
-          PASSES = /\A(?:#{STATES.join("|")}|MOVED|ASK)\b/
+          # Another connection is needed, maybe to another node.
+          ELSEWHERE = "LOADING|READONLY|CLUSTERDOWN|MASTERDOWN"
+          # Redis is the right one, and does not do it now.
+          FOR_NOW = "MISCONF|OOM|BUSY|TRYAGAIN|NOREPLICAS"
+          PASSES = /\A(?:#{ELSEWHERE}|#{FOR_NOW}|MOVED|ASK)\b/
 
           # @return [Boolean] whether Redis, or another node, will take the command later. It was not executed.
           def passes?

@@ -28,7 +28,7 @@ module Rondo
       # @api private
       class Publisher
         # Another connection is needed, maybe to another node.
-        ELSEWHERE = /\b(LOADING|READONLY|CLUSTERDOWN|MASTERDOWN|NOSCRIPT)\b|\A(MOVED|ASK)\ /
+        ELSEWHERE = /\b(#{Redis::Replies::Refusal::ELSEWHERE}|NOSCRIPT)\b|\A(MOVED|ASK)\ /
 
         # @param keys [Scripts::Keys]
         # @param tracks [Tracks] knows which ids there are

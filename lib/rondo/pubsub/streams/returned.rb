@@ -6,6 +6,7 @@
 # SPDX-License-Identifier: MIT
 
 require "rondo/pubsub/queued/outage"
+require "rondo/pubsub/redis/replies"
 
 module Rondo
   module PubSub
@@ -14,7 +15,7 @@ module Rondo
       # @api private
       class Returned
         # Redis does not write now; another connection would not help.
-        FOR_NOW = /\b(MISCONF|OOM|BUSY|TRYAGAIN|NOREPLICAS)\b/
+        FOR_NOW = /\b(#{Redis::Replies::Refusal::FOR_NOW})\b/
         # The one before it is missing: it was refused, or came back.
         EARLY = /\AEARLY\b/
         # Maybe another node is the master now.
